@@ -1,0 +1,47 @@
+# Everything a developer or an operator runs. `make` alone lists the targets.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: help serve test test-slow check proto train-transformer train-bahdanau clean
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 22
+
+# A serving environment knows no torch; a full one holds it too, so `make test` satisfies both.
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+$(VENV)/.serve: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[cpu]'
+	@touch $@
+$(VENV)/.full: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/.serve
+
+serve: $(VENV)/.serve  ## serve the bundles in models/ on :50051, metrics on :9464/metrics
+	$(BIN)/python -m service serve
+
+test: $(VENV)/.full  ## the whole suite, without the slow tests
+	$(BIN)/python -m pytest
+
+test-slow: $(VENV)/.full  ## every test
+	$(BIN)/python -m pytest -m ''
+
+check: $(VENV)/.full  ## lint, types and the contract
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/buf lint
+
+proto: $(VENV)/.full  ## regenerate service/pb from proto/
+	$(BIN)/python -m grpc_tools.protoc -I service/pb=proto/nmt/v1 \
+		--python_out=. --pyi_out=. --grpc_python_out=. service/pb/translation.proto
+
+train-transformer: $(VENV)/.full  ## train, export and verify transformer-en-fr (hours; resumes)
+	$(BIN)/python -m training train training/configs/transformer-en-fr.toml
+
+train-bahdanau: $(VENV)/.full  ## train, export and verify bahdanau-en-fr (hours; resumes)
+	$(BIN)/python -m training train training/configs/bahdanau-en-fr.toml
+
+clean:  ## remove environments and caches, never models or runs
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info

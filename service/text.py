@@ -1,0 +1,179 @@
+"""Text on its way to ids and back: SentencePiece with spans, and the white space around a segment.
+
+Owns what a token is and which characters of the text it stands for. Spans are half open, counted
+in Unicode code points, ordered, and never leave the string. Normalisation is compiled into the
+tokenizer's file, so text is segmented exactly as it was for training; nothing here normalises.
+Refuses files that are no SentencePiece model. Strings with lone surrogates can't be UTF-8 and must
+be refused before they come here.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sentencepiece import SentencePieceProcessor
+
+from service.errors import BundleError
+
+SPACE_MARK = "▁"
+# White space (the last of Unicode is U+3000), and what takes no room and is part of no word:
+# zero-width space, word joiner, byte-order mark.
+LAYOUT_CHARACTERS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u2060\ufeff"
+
+# And what shows nothing: soft hyphen, non-joiner, marks of direction, invisible operators.
+_UNSEEN = (
+    LAYOUT_CHARACTERS
+    + "\u00ad\u061c\u180e\u200c\u200e\u200f"
+    + "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2061, 0x2070)]))
+)
+_URL = r"(?:[a-z][a-z0-9+.-]*://|www\.|mailto:).+"
+_EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+_ADDRESS = re.compile(f"{_URL}|{_EMAIL}", re.IGNORECASE)
+_AROUND_ADDRESS = "()[]{}<>«»“”‘’\"'.,;:!?…"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One subword and its characters, `text[start:end]`, which don't include the space before it.
+
+    `piece` is for display: without the mark for a space, and `<0xE2>` for one byte of a character
+    that isn't in the vocabulary; all bytes of a character have the span of that character. Where
+    the text has nothing for a token (the space before the first word, `</s>`), its span is empty.
+    """
+
+    id: int
+    piece: str
+    start: int
+    end: int
+
+
+class Tokenizer:
+    """A SentencePiece model. Read-only and safe to share between threads."""
+
+    def __init__(self, processor: SentencePieceProcessor) -> None:
+        self._processor = processor
+        self._is_byte = [processor.is_byte(id) for id in range(processor.vocab_size())]
+        self.vocabulary_size: int = processor.vocab_size()
+        # -1 where the model has no such piece.
+        self.pad_id: int = processor.pad_id()
+        self.unk_id: int = processor.unk_id()
+        self.bos_id: int = processor.bos_id()
+        self.eos_id: int = processor.eos_id()
+
+    @classmethod
+    def from_bytes(cls, model: bytes) -> "Tokenizer":
+        """Load the bytes of a SentencePiece `.model` file.
+
+        Raises:
+            BundleError: if they are something else.
+        """
+        processor = SentencePieceProcessor()
+        try:
+            processor.load_from_serialized_proto(model)
+        except RuntimeError as exc:
+            raise BundleError("tokenizer", ["not a SentencePiece model"]) from exc
+        return cls(processor)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`, without special ids."""
+        ids: list[int] = self._processor.encode(text)
+        return ids
+
+    def encode_tokens(self, text: str) -> list[Token]:
+        """Return the tokens of `text`: the ids of `encode`, with spans into `text` as it was given.
+
+        What is only a part of a character's normal form (`f`, `i` of `ﬁ`) has its whole span.
+        """
+        ids = self.encode(text)
+        pieces: list[str] = self._processor.encode(text, return_type=str)
+        normalized, origins = self._processor.normalize(text, with_offsets=True)
+        characters = _original_spans(normalized, origins)
+        cursor = 0  # in UTF-8 bytes of the normalised text, which the pieces spell out
+        tokens = []
+        for id, piece in zip(ids, pieces, strict=True):
+            length = 1 if self._is_byte[id] else len(piece.encode())
+            start, end = characters[cursor][0], characters[cursor + length - 1][1]
+            tokens.append(Token(id, _display(piece), *_visible(text, start, end)))
+            cursor += length
+        return tokens
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of `ids`; special ids are silent, and what is not UTF-8 is U+FFFD."""
+        text: str = self._processor.decode(ids)
+        return text
+
+    def decode_tokens(self, ids: Sequence[int]) -> tuple[str, list[Token]]:
+        """Return the text of `ids` and one token for each of them, with spans into that text."""
+        decoded = self._processor.decode(ids, return_type="offset_mapping")
+        text: str = decoded["text"]
+        spans: list[tuple[int, int]] = decoded["offsets"]
+        is_byte = [self._is_byte[id] for id in decoded["ids"]]
+        # Only the last byte of a character has its span: 中 comes as (0, 0), (0, 0), (0, 1).
+        for index in range(len(spans) - 2, -1, -1):
+            (start, end), (next_start, next_end) = spans[index : index + 2]
+            if start == end == next_start and is_byte[index] and is_byte[index + 1]:
+                spans[index] = start, next_end
+        return text, [
+            Token(id, _display(piece), *_visible(text, *span))
+            for id, piece, span in zip(decoded["ids"], decoded["pieces"], spans, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A segment is `prefix + core + suffix`; only `core` is translated, the rest is put back."""
+
+    prefix: str
+    core: str
+    suffix: str
+
+
+def split_layout(text: str) -> Layout:
+    """Split `LAYOUT_CHARACTERS` off both ends; a blank text is all prefix."""
+    rest = text.lstrip(LAYOUT_CHARACTERS)
+    core = rest.rstrip(LAYOUT_CHARACTERS)
+    return Layout(text[: len(text) - len(rest)], core, rest[len(core) :])
+
+
+def is_translatable(core: str) -> bool:
+    """Whether any word has a letter and is no URL or e-mail address.
+
+    If not, the text passes through as it is: digits, punctuation, symbols and emoji in any mix. A
+    host name alone (`example.com`) counts as a word.
+    """
+    return any(any(map(str.isalpha, word)) and not _is_address(word) for word in core.split())
+
+
+def _is_address(word: str) -> bool:
+    return _ADDRESS.fullmatch(word.strip(_AROUND_ADDRESS)) is not None
+
+
+def _display(piece: str) -> str:
+    return piece.replace(SPACE_MARK, "")
+
+
+def _visible(text: str, start: int, end: int) -> tuple[int, int]:
+    """Shrink a span at both ends to what can be seen, if anything can."""
+    part = text[start:end]
+    if not part.strip(_UNSEEN):
+        return start, end
+    return end - len(part.lstrip(_UNSEEN)), start + len(part.rstrip(_UNSEEN))
+
+
+def _original_spans(normalized: str, origins: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the span in the original text of every UTF-8 byte of the normalised one.
+
+    `origins` holds the start of each normalised character, then the end of the text. Those that
+    share a start were one character: `ﬁn` comes as `▁fin` and [0, 0, 0, 1, 2], so that f and i are
+    (0, 1), n is (1, 2). The mark that was added before the first word was nothing: it is (0, 0).
+    """
+    spans = []
+    end = origins[-1]
+    for index in range(len(normalized) - 1, -1, -1):
+        start = origins[index]
+        if origins[index + 1] > start:
+            end = origins[index + 1]
+        added = index == 0 and normalized[0] == SPACE_MARK and start == origins[1]
+        span = (start, start) if added else (start, end)
+        spans += [span] * len(normalized[index].encode())
+    return spans[::-1]
