@@ -1,0 +1,92 @@
+"""The tokens, back-pointers and attention of all live beams.
+
+Nothing is copied when beams are reordered: each step writes one cell per beam that points to the
+beam it continues, and a hypothesis is read backwards once it has ended. Sentences keep their slot
+for life, wherever their rows move.
+"""
+
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.decoding.search import Candidates
+
+_CELL: Final = np.dtype([("token", np.int32), ("log_prob", np.float32), ("parent", np.int8)])
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+
+class Trellis:
+    """Cells (slot, position, beam) and attention (slot, position, beam, source)."""
+
+    def __init__(self, beam_size: int) -> None:
+        self._cells = np.empty((0, 0, beam_size), _CELL)
+        self._attention = np.empty((0, 0, beam_size, 0), np.float32)
+        self._free: list[int] = []
+
+    def acquire(self, max_length: int, attention_width: int) -> int:
+        """A slot for a sentence of at most `max_length` tokens; width 0 stores no attention."""
+        if not self._free:
+            slots = len(self._cells)
+            self._cells = _grown(self._cells, (slots + 1, 0, 0))
+            self._free = list(range(slots, len(self._cells)))
+        self._cells = _grown(self._cells, (0, max_length, 0))
+        if attention_width:
+            needed = (len(self._cells), max_length, 0, attention_width)
+            self._attention = _grown(self._attention, needed)
+        return self._free.pop()
+
+    def release(self, slot: int) -> None:
+        self._free.append(slot)
+
+    def record(
+        self, slots: NDArray[np.intp], positions: NDArray[np.int32], live: Candidates
+    ) -> None:
+        """Store the live beams that each sentence has after the step at its position."""
+        cells = np.empty(live.tokens.shape, _CELL)
+        cells["token"] = live.tokens
+        cells["log_prob"] = live.log_probs
+        cells["parent"] = live.parents
+        self._cells[slots, positions] = cells
+
+    def record_attention(
+        self,
+        slots: NDArray[np.intp],
+        positions: NDArray[np.int32],
+        attention: NDArray[np.float32],
+    ) -> None:
+        """Store what each beam attended to in the step at its position; (slots, W, source)."""
+        width = min(attention.shape[2], self._attention.shape[3])
+        self._attention[slots, positions, :, :width] = attention[:, :, :width]
+
+    def trace(self, slot: int, position: int, beam: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        """Follow the back-pointers from `beam` of the row at `position` to the first token.
+
+        Returns the cells of its tokens, (position,), and the beams that predicted them and the
+        next token, (position + 1,).
+        """
+        if self._cells.shape[2] == 1:
+            return self._cells[slot, :position, 0], np.zeros(position + 1, np.intp)
+        beams = [beam]
+        for parents in self._cells["parent"][slot, :position].tolist()[::-1]:
+            beams.append(parents[beams[-1]])
+        path = np.array(beams[::-1])
+        return self._cells[slot, np.arange(position), path[1:]], path
+
+    def attention(
+        self, slot: int, beams: NDArray[np.intp], source_length: int
+    ) -> NDArray[np.float32]:
+        """What the tokens predicted by `beams`, one per position from 0, attended to."""
+        return self._attention[slot, np.arange(len(beams)), beams, :source_length]
+
+
+def _grown(array: NDArray[_Scalar], needed: tuple[int, ...]) -> NDArray[_Scalar]:
+    """The array with every axis at least as long as needed; a growing axis doubles at least."""
+    axes = zip(array.shape, needed, strict=True)
+    shape = tuple(old if old >= new else max(new, 2 * old) for old, new in axes)
+    if shape == array.shape:
+        return array
+    grown = np.empty(shape, array.dtype)
+    grown[tuple(slice(old) for old in array.shape)] = array
+    return grown

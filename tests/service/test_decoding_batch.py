@@ -1,0 +1,157 @@
+"""Sentences in flight: neighbours change nothing, and the model's rows follow."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.decoding import (
+    Batch,
+    DecodingOptions,
+    Hypothesis,
+    StepOutput,
+    Stopping,
+    decode,
+    score,
+)
+from tests.toys import ToyModel, alone, identical, random_sources
+
+EOS = ToyModel.eos_id
+LARGE = ToyModel(20, seed=2, eos_bias=1.0)
+
+
+def mixed_options(num: int, beam_size: int, seed: int) -> list[DecodingOptions]:
+    rng = np.random.default_rng(seed)
+    return [
+        DecodingOptions(
+            beam_size=beam_size,
+            num_hypotheses=int(rng.integers(1, beam_size + 1)),
+            length_penalty=float(rng.choice([0.0, 0.6, 1.0])),
+            max_length=int(rng.integers(1, 20)),
+            stopping=Stopping(rng.choice([rule.value for rule in Stopping])),
+            attention=bool(rng.integers(2)),
+        )
+        for _ in range(num)
+    ]
+
+
+# What happens before each step: how many join, and who is dropped.
+PLANS = st.lists(st.tuples(st.integers(0, 5), st.sets(st.integers(0, 11), max_size=2)), max_size=25)
+
+
+@settings(max_examples=80, deadline=None)
+@given(PLANS, st.sampled_from([1, 2, 4]), st.integers(0, 1000))
+def test_sentences_in_flight_come_out_as_they_do_alone(
+    plan: list[tuple[int, set[int]]], beam_size: int, seed: int
+) -> None:
+    sources = random_sources(12, seed)
+    options = mixed_options(12, beam_size, seed)
+    toy = ToyModel(20, seed=2, eos_bias=1.0)
+    batch = Batch[int](toy, beam_size)
+    waiting, dropped = list(range(12)), set[int]()
+    results: dict[int, list[Hypothesis]] = {}
+    for num, leaving in itertools.chain(plan, itertools.repeat((12, set[int]()))):
+        joining = [waiting.pop() for _ in range(min(num, len(waiting)))]
+        batch.join(joining, [sources[i] for i in joining], [options[i] for i in joining])
+        dropped |= leaving - set(waiting) - results.keys()
+        batch.drop(leaving)
+        assert len(batch) == len(toy.source_lengths)
+        results |= dict(batch.step())
+        if not waiting and not len(batch):
+            break
+    assert not len(toy.states)
+    assert results.keys() == set(range(12)) - dropped
+    for index, hypotheses in results.items():
+        assert identical(hypotheses, alone(LARGE, sources[index], options[index]))
+
+
+def test_results_keep_the_order_of_the_sources_for_any_number_of_rows() -> None:
+    sources = random_sources(25, seed=11)
+    options = [
+        option
+        for beam_size in (1, 3, 2, 1, 4)
+        for option in mixed_options(5, beam_size, seed=beam_size)
+    ]
+    expected = [alone(LARGE, *pair) for pair in zip(sources, options, strict=True)]
+    for max_rows in (1, 7, 64):
+        found = decode(LARGE, sources, options, max_rows=max_rows)
+        assert all(itertools.starmap(identical, zip(found, expected, strict=True)))
+
+
+def test_nothing_to_decode_gives_nothing() -> None:
+    assert decode(LARGE, [], DecodingOptions()) == []
+    assert score(LARGE, [], []) == []
+    assert Batch[int](LARGE, 2).step() == []
+
+
+class Poisoned(ToyModel):
+    """Predicts NaN for sources of one token."""
+
+    def step(self, *args: object, **options: object) -> StepOutput:
+        output = super().step(*args, **options)  # type: ignore[arg-type]
+        bad = np.repeat(self.source_lengths == 1, self._beam_size)
+        log_probs = np.where(bad[:, None], np.float32("nan"), output.log_probs)
+        return replace(output, log_probs=log_probs)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_a_sentence_whose_predictions_are_nan_gets_nothing_and_harms_nobody(
+    beam_size: int,
+) -> None:
+    toy = Poisoned(20, seed=2, eos_bias=1.0)
+    options = DecodingOptions(beam_size=beam_size)
+    poisoned, *others = decode(toy, [[EOS], [5, 6, EOS], [7, EOS]], options)
+    assert poisoned == []
+    for source, found in zip([[5, 6, EOS], [7, EOS]], others, strict=True):
+        assert identical(found, alone(LARGE, source, options))
+
+
+class Refusing(ToyModel):
+    """Can't encode long sources."""
+
+    def append(self, sources: Sequence[Sequence[int]], beam_size: int) -> None:
+        if any(len(source) > 5 for source in sources):
+            raise MemoryError
+        super().append(sources, beam_size)
+
+
+def test_newcomers_that_cannot_be_encoded_leave_the_batch_as_it_was() -> None:
+    batch = Batch[str](Refusing(20, seed=2, eos_bias=1.0), 2)
+    options = DecodingOptions(beam_size=2)
+    batch.join(["short"], [[3, EOS]], [options])
+    batch.step()
+    with pytest.raises(MemoryError):
+        batch.join(["long"], [[3] * 9 + [EOS]], [options])
+    results: dict[str, list[Hypothesis]] = {}
+    while len(batch):
+        results |= dict(batch.step())
+    assert results.keys() == {"short"}
+    assert identical(results["short"], alone(LARGE, [3, EOS], options))
+
+
+def test_greedy_rows_move_only_when_a_sentence_leaves_and_only_the_last_ones() -> None:
+    toy = ToyModel(20, eos_bias=-100.0)
+    batch = Batch[int](toy, 1)
+    limits = [9, 3, 9, 9, 9]
+    options = [DecodingOptions(max_length=limit) for limit in limits]
+    batch.join(range(5), [[2, EOS]] * 5, options)
+    batch.step()
+    batch.step()
+    assert toy.reorders == []
+    assert [key for key, _ in batch.step()] == [1]
+    assert [rows.tolist() for rows in toy.reorders] == [[0, 4, 2, 3]]
+
+
+def test_dropping_moves_the_beams_of_the_last_sentences_into_the_holes() -> None:
+    toy = ToyModel(20)
+    batch = Batch[str](toy, 2)
+    options = [DecodingOptions(beam_size=2)] * 4
+    batch.join("abcd", [[2, EOS]] * 4, options)
+    batch.drop(["a", "c", "nobody"])
+    assert [rows.tolist() for rows in toy.reorders] == [[6, 7, 2, 3]]
+    batch.drop(["a"])
+    assert len(toy.reorders) == 1
