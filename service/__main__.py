@@ -1,0 +1,195 @@
+"""The command line: `python -m service serve | translate | check`.
+
+Exit codes: 0 done, 1 it failed, 2 it was asked for something wrong. Errors go to stderr.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from service.config import ServerConfig, add_flags, given_flags
+from service.errors import (
+    BundleError,
+    ConfigError,
+    InvalidArgument,
+    StartupError,
+    TranslationError,
+)
+
+# The rest is imported by the command that needs it: a client needs no onnxruntime.
+if TYPE_CHECKING:
+    from service.client import Client
+    from service.client.local import LocalClient
+    from service.pb import translation_pb2 as pb
+
+PROGRAM = "python -m service"
+# Lines of standard input that are sent together: decoded side by side, and printed together.
+LINES_PER_REQUEST = 64
+_ROW = "{:24} {:10} {:14} {:12} {:16} {:>8}".format
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; returns its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.run(options) or 0)
+    except StartupError as error:
+        for fault in error.faults:
+            print(f"{error.subject}: {fault}", file=sys.stderr)
+        return 2 if isinstance(error, ConfigError) else 1
+    except TranslationError as error:
+        print(f"{error.status}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=PROGRAM, description="Neural machine translation.")
+    parser.add_argument("--version", action="version", version=version("attention-nmt"))
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    serve = commands.add_parser(
+        "serve",
+        help="serve the bundles of a directory over gRPC",
+        description="Serve the bundles of a directory over gRPC, with Prometheus metrics. Each "
+        "flag can be set by the variable in brackets; the flag wins.",
+    )
+    add_flags(serve)
+    serve.set_defaults(run=_serve)
+    _add_translate(commands.add_parser("translate", help="translate texts, or lines of stdin"))
+    check = commands.add_parser("check", help="verify the bundles of a directory")
+    check.add_argument("models", type=Path, metavar="MODELS_DIR")
+    check.set_defaults(run=_check)
+    return parser
+
+
+def _add_translate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("texts", nargs="*", metavar="TEXT", help="without any, lines of stdin")
+    parser.add_argument("--model", default="", help="name of the model (default: by languages)")
+    parser.add_argument("--from", dest="source", default="", metavar="LANGUAGE", help="BCP 47")
+    parser.add_argument("--to", dest="target", default="", metavar="LANGUAGE", help="BCP 47")
+    parser.add_argument("--beam-size", type=int, metavar="N", help="1 is greedy search")
+    parser.add_argument("--n-best", type=int, metavar="N", help="print N translations with scores")
+    parser.add_argument("--attention", action="store_true", help="draw where the model looked")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--server", default="localhost:50051", metavar="ADDRESS", help="default %(default)s"
+    )
+    where.add_argument(
+        "--models", type=Path, metavar="DIR", help="translate in this process, without a server"
+    )
+    parser.set_defaults(run=_translate)
+
+
+def _serve(options: argparse.Namespace) -> None:
+    from service.server import serve
+
+    serve(ServerConfig.load(given_flags(options), os.environ))
+
+
+def _translate(options: argparse.Namespace) -> None:
+    from service.client.terminal import Style, translation_lines
+
+    # Like other filters: end quietly when the reader of a pipe has gone.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    lines = options.texts or (line.rstrip("\n") for line in _stdin())
+    size = 1 if sys.stdin.isatty() and not options.texts else LINES_PER_REQUEST
+    style = Style(
+        scores=options.n_best is not None,
+        attention=options.attention,
+        single_line=not options.texts,
+        max_width=shutil.get_terminal_size().columns,
+        colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ,
+    )
+    with _client(options) as client:
+        for contents in _chunks(lines, size):
+            response = client.translate(_request(contents, options))
+            for translation in response.translations:
+                print(*translation_lines(translation, style), sep="\n")
+            sys.stdout.flush()
+
+
+def _stdin() -> TextIO:
+    """Standard input as UTF-8; bytes that aren't become what `_request` refuses."""
+    return open(sys.stdin.fileno(), encoding="utf-8", errors="surrogateescape", closefd=False)
+
+
+def _client(options: argparse.Namespace) -> "AbstractContextManager[Client | LocalClient]":
+    if options.models:
+        from service.client.local import LocalClient
+
+        return LocalClient(options.models)
+    from service.client import Client
+
+    return Client(options.server)
+
+
+def _request(contents: Sequence[str], options: argparse.Namespace) -> "pb.TranslateRequest":
+    from service.pb import translation_pb2 as pb
+
+    # N best need N beams; whoever asks for them without a beam size means that.
+    beam_size = options.beam_size if options.beam_size is not None else options.n_best
+    try:
+        return pb.TranslateRequest(
+            contents=contents,
+            model=options.model,
+            source_language_code=options.source,
+            target_language_code=options.target,
+            options=pb.DecodingOptions(beam_size=beam_size, num_hypotheses=options.n_best),
+            include_attention=options.attention,
+        )
+    except UnicodeError:
+        raise InvalidArgument("a text is not UTF-8; convert it first, with iconv") from None
+    except ValueError as error:  # an integer of more than 32 bits
+        raise InvalidArgument(str(error)) from None
+
+
+def _chunks(lines: Iterable[str], size: int) -> Iterator[list[str]]:
+    iterator = iter(lines)
+    while chunk := list(islice(iterator, size)):
+        yield chunk
+
+
+def _check(options: argparse.Namespace) -> int:
+    from service.rpc.models import bundle_folders
+
+    folders = bundle_folders(options.models)
+    print(_ROW("NAME", "VERSION", "LANGUAGES", "ARCHITECTURE", "PRECISIONS", "MIB"))
+    results = [_check_bundle(folder) for folder in folders]
+    return 0 if all(results) else 1
+
+
+def _check_bundle(folder: Path) -> bool:
+    """Prints a row for a good bundle, and for a bad one its faults on stderr."""
+    from service.bundle import read_bundle
+
+    try:
+        manifest = read_bundle(folder).manifest
+    except BundleError as error:
+        print(*(f"{folder}: {fault}" for fault in error.faults), sep="\n", file=sys.stderr)
+        return False
+    languages, precisions = " to ".join(manifest.languages), ",".join(manifest.precisions)
+    size = sum(record.size for record in manifest.files.values()) / 2**20
+    print(
+        _ROW(
+            manifest.name,
+            manifest.version,
+            languages,
+            manifest.architecture,
+            precisions,
+            f"{size:.1f}",
+        )
+    )
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,207 @@
+"""Who joins the running batch next: the queue of sentences behind one model.
+
+A pure data structure: no thread, no lock, no clock (`now` is an argument) and no tensor. The engine
+guards it with its lock, and every worker asks it before every step. It owns the waiting sentences
+and refuses new ones beyond its bounds; what runs already is described to it by `Load`.
+
+Sentences of one beam width run together, oldest first, so they wait in one line per width:
+
+    beam 1   s1 s2 s5        a worker running beam 1 admits s1 s2 s5 ...
+    beam 4   s3 s4           ... unless s3 has waited too long and no worker runs beam 4: then it
+                             admits nobody, runs empty, and takes the oldest of all lines
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from service.decoding import DecodingOptions, Hypothesis
+from service.errors import QueueFull
+
+
+@dataclass(slots=True, eq=False)
+class Sentence:
+    """One unit to decode: what is waiting, running and answered is this same object.
+
+    ids: source ids as the encoder takes them, with the end-of-sentence id.
+    enqueued, deadline: seconds on the engine's clock.
+    future: where the hypotheses go, best first; cancelling it takes the sentence out.
+    """
+
+    ids: Sequence[int]
+    options: DecodingOptions
+    enqueued: float
+    deadline: float = math.inf
+    future: Future[list[Hypothesis]] = field(default_factory=Future)
+
+    @property
+    def beam_size(self) -> int:
+        return self.options.beam_size
+
+    def is_gone(self, now: float) -> bool:
+        """Whether nobody waits for the answer any more: cancelled, or past its deadline."""
+        return self.deadline <= now or self.future.cancelled()
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimits:
+    """Bounds of the queue and of what joins at once.
+
+    max_sentences, max_tokens: what may wait (source tokens); more is refused with `QueueFull`.
+    max_joining_tokens: padded source tokens that join a running batch in one step, since its rows
+        stand still while newcomers are encoded; a single longer sentence still joins, alone.
+    max_width_wait_seconds: after that long, a width that no worker runs gets the next free worker.
+    """
+
+    max_sentences: int = 4096
+    max_tokens: int = 262_144
+    max_joining_tokens: int = 1024
+    max_width_wait_seconds: float = 0.1
+    refill_below: float = 0.75
+
+
+@dataclass(slots=True)
+class Load:
+    """What one worker has in flight. `beam_size` is None while it runs nothing."""
+
+    max_rows: int
+    num_sentences: int = 0
+    beam_size: int | None = None
+
+    def free_sentences(self, beam_size: int) -> int:
+        return self.max_rows // beam_size - self.num_sentences
+
+    def serves(self, beam_size: int) -> bool:
+        return self.beam_size is None or self.beam_size == beam_size
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Who joins now (all of one beam width), and who left the queue without joining."""
+
+    joining: list[Sentence]
+    gone: list[Sentence]
+
+
+class Batcher:
+    """The waiting sentences of one model, first come first served within each beam width."""
+
+    def __init__(self, limits: QueueLimits | None = None) -> None:
+        self._limits = limits or QueueLimits()
+        self._lines: dict[int, deque[Sentence]] = {}
+        self._gone: list[Sentence] = []
+        self._earliest_deadline = math.inf
+        self.num_sentences = 0
+        self.num_tokens = 0
+
+    def add(self, sentences: Sequence[Sentence], now: float) -> None:
+        """Queues all of `sentences` or, with `QueueFull`, none of them."""
+        num_tokens = sum(len(sentence.ids) for sentence in sentences)
+        if not self._has_room(len(sentences), num_tokens):
+            self._sweep(now)
+        if not self._has_room(len(sentences), num_tokens):
+            raise self._queue_full(now)
+        for sentence in sentences:
+            self._append(sentence)
+
+    def admit(self, load: Load, others: Sequence[Load], now: float) -> Admission:
+        """Takes out who joins the worker with this `load` now; `others` are its fellow workers."""
+        if now >= self._earliest_deadline:
+            self._sweep(now)
+        joining: list[Sentence] = []
+        beam_size = self._choose_width(load, others, now)
+        if beam_size is not None:
+            joining = self._take(beam_size, self._share(beam_size, load, others), now)
+        gone, self._gone = self._gone, []
+        return Admission(joining, gone)
+
+    def take_all(self) -> list[Sentence]:
+        """Empties the queue: for a stop that does not wait."""
+        waiting = [sentence for line in self._lines.values() for sentence in line] + self._gone
+        self._lines, self._gone = {}, []
+        self.num_sentences = self.num_tokens = 0
+        return waiting
+
+    def _has_room(self, num_sentences: int, num_tokens: int) -> bool:
+        return (
+            self.num_sentences + num_sentences <= self._limits.max_sentences
+            and self.num_tokens + num_tokens <= self._limits.max_tokens
+        )
+
+    def _queue_full(self, now: float) -> QueueFull:
+        # The oldest sentence's wait is how long the queue takes to move by its own length.
+        oldest = self._oldest()
+        waited = now - oldest.enqueued if oldest else 0.0
+        return QueueFull(
+            f"{self.num_sentences} sentences with {self.num_tokens} tokens are waiting, the limits "
+            f"are {self._limits.max_sentences} and {self._limits.max_tokens}; try again later or "
+            "with a smaller request",
+            retry_after_seconds=max(0.05, waited),
+        )
+
+    def _oldest(self) -> Sentence | None:
+        heads = (line[0] for line in self._lines.values())
+        return min(heads, key=lambda sentence: sentence.enqueued, default=None)
+
+    def _choose_width(self, load: Load, others: Iterable[Load], now: float) -> int | None:
+        oldest = self._oldest()
+        if oldest is None:
+            return None
+        if load.serves(oldest.beam_size):
+            return oldest.beam_size
+        has_worker = any(other.beam_size == oldest.beam_size for other in others)
+        if not has_worker and now - oldest.enqueued >= self._limits.max_width_wait_seconds:
+            return None
+        return load.beam_size if load.beam_size in self._lines else None
+
+    def _share(self, beam_size: int, load: Load, others: Iterable[Load]) -> int:
+        """How many may join: never more than would make this worker busier than its fellows."""
+        fellows = [other for other in others if other.serves(beam_size)]
+        running, waiting = load.num_sentences, len(self._lines[beam_size])
+        everyone = running + sum(fellow.num_sentences for fellow in fellows)
+        target = math.ceil((everyone + waiting) / (1 + len(fellows)))
+        free = load.free_sentences(beam_size)
+        # Encoding a few together is much cheaper than one by one, and when more wait than fit, the
+        # wait is in the queue anyway.
+        if waiting > free and running > self._limits.refill_below * (running + free):
+            return 0
+        return min(free, target - running)
+
+    def _take(self, beam_size: int, max_sentences: int, now: float) -> list[Sentence]:
+        line, joining, longest = self._lines[beam_size], list[Sentence](), 0
+        while line and len(joining) < max_sentences:
+            if line[0].is_gone(now):
+                self._gone.append(self._pop(line))
+                continue
+            longest = max(longest, len(line[0].ids))
+            if joining and longest * (len(joining) + 1) > self._limits.max_joining_tokens:
+                break
+            joining.append(self._pop(line))
+        if not line:
+            del self._lines[beam_size]
+        return joining
+
+    def _append(self, sentence: Sentence) -> None:
+        self._lines.setdefault(sentence.beam_size, deque()).append(sentence)
+        self._earliest_deadline = min(self._earliest_deadline, sentence.deadline)
+        self.num_sentences += 1
+        self.num_tokens += len(sentence.ids)
+
+    def _pop(self, line: deque[Sentence]) -> Sentence:
+        sentence = line.popleft()
+        self.num_sentences -= 1
+        self.num_tokens -= len(sentence.ids)
+        return sentence
+
+    def _sweep(self, now: float) -> None:
+        """Takes everyone who is gone out of the queue, wherever they stand in it."""
+        waiting = [sentence for line in self._lines.values() for sentence in line]
+        self._lines, self._earliest_deadline = {}, math.inf
+        self.num_sentences = self.num_tokens = 0
+        for sentence in waiting:
+            if sentence.is_gone(now):
+                self._gone.append(sentence)
+            else:
+                self._append(sentence)

@@ -1,0 +1,9 @@
+"""Clients of the service: over gRPC, or in this process without a server.
+
+`Client` imports neither numpy nor onnxruntime, so that a tool that only talks to a server starts
+fast. `service.client.local.LocalClient` has the same methods over bundles on disk.
+"""
+
+from service.client.remote import DEFAULT_ADDRESS, Client
+
+__all__ = ["DEFAULT_ADDRESS", "Client"]

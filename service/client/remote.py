@@ -1,0 +1,88 @@
+"""A typed, blocking client. It takes and returns the protocol's messages, which document it."""
+
+from typing import Any, NoReturn
+
+import grpc
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+
+from service import errors
+from service.pb import translation_pb2 as pb
+from service.pb.translation_pb2_grpc import TranslationServiceStub
+
+DEFAULT_ADDRESS = "localhost:50051"
+DEFAULT_TIMEOUT_SECONDS = 60.0
+_OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+_ERRORS: dict[str, type[errors.TranslationError]] = {
+    error.status: error
+    for error in (
+        errors.InvalidArgument,
+        errors.UnknownModel,
+        errors.DeadlineExceeded,
+        errors.Cancelled,
+        errors.Unavailable,
+        errors.WorkerFailed,
+    )
+}
+
+
+class Client:
+    """A connection to the server at `address`, made at the first call; a context manager.
+
+    Calls raise the exceptions of `service.errors` that the server raised.
+    """
+
+    def __init__(
+        self,
+        address: str = DEFAULT_ADDRESS,
+        timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS,
+    ) -> None:
+        self._address = address
+        self._timeout = timeout_seconds
+        self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+        self._stub: Any = TranslationServiceStub(self._channel)  # type: ignore[no-untyped-call]
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._channel.close()
+
+    def translate(self, request: pb.TranslateRequest) -> pb.TranslateResponse:
+        response: pb.TranslateResponse = self._call(self._stub.Translate, request)
+        return response
+
+    def list_models(self) -> pb.ListModelsResponse:
+        response: pb.ListModelsResponse = self._call(self._stub.ListModels, pb.ListModelsRequest())
+        return response
+
+    def _call(self, method: Any, request: Any) -> Any:
+        try:
+            return method(request, timeout=self._timeout)
+        except grpc.RpcError as error:
+            _reraise(error, self._address)
+
+
+def _reraise(error: Any, address: str) -> NoReturn:
+    code, message = error.code(), error.details()
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED and (seconds := _retry_after(error)):
+        raise errors.QueueFull(message, seconds) from None
+    if code is grpc.StatusCode.UNAVAILABLE:
+        raise errors.Unavailable(f"{address}: {message}") from None
+    if code.name in _ERRORS:
+        raise _ERRORS[code.name](message) from None
+    raise errors.TranslationError(f"{code.name}: {message}") from None
+
+
+def _retry_after(error: Any) -> float | None:
+    """Seconds of the status' RetryInfo, if it has one."""
+    for key, value in error.trailing_metadata() or ():
+        if key == "grpc-status-details-bin":
+            for detail in Status.FromString(value).details:
+                if detail.Is(RetryInfo.DESCRIPTOR):
+                    info = RetryInfo.FromString(detail.value)
+                    return float(info.retry_delay.ToNanoseconds() / 1e9)
+    return None

@@ -1,0 +1,16 @@
+"""The decode loop: from submitted sentences to hypotheses, on worker threads.
+
+    submit ──> Dispatcher ──────> Worker, one thread each with its own model and batch
+               (one lock, the     loop: admit -> join -> step -> resolve
+               Batcher inside)      └─> the sentence's future
+
+Owns threads, futures, cancellation, deadlines and the way down. A future is always resolved: with
+hypotheses, with a `TranslationError`, or by the caller who cancels it. Knows no text, no event loop
+and no metrics library; an `Observer` is told what happens.
+"""
+
+from service.engine.cores import usable_cores
+from service.engine.engine import Engine, load_engine
+from service.engine.observer import Observer, SilentObserver
+
+__all__ = ["Engine", "Observer", "SilentObserver", "load_engine", "usable_cores"]

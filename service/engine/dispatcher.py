@@ -1,0 +1,78 @@
+"""The queue as threads see it: a `Batcher` behind the one lock of the engine."""
+
+from collections.abc import Callable, Sequence
+from threading import Condition
+
+from service.batching import Admission, Batcher, Load, Sentence
+from service.errors import Unavailable
+
+Clock = Callable[[], float]
+
+
+class Dispatcher:
+    """Hands waiting sentences to workers, until it is drained and stopped.
+
+    accepting ──drain──> draining ──all finished, or timeout──> stopped
+    """
+
+    def __init__(self, batcher: Batcher, loads: Sequence[Load], clock: Clock) -> None:
+        self._batcher = batcher
+        self._others = {id(load): [other for other in loads if other is not load] for load in loads}
+        self._loads = loads
+        self._clock = clock
+        self._condition = Condition()
+        self._accepting, self._stopped = True, False
+
+    @property
+    def num_waiting(self) -> int:
+        return self._batcher.num_sentences
+
+    def submit(self, sentences: Sequence[Sentence]) -> None:
+        """Queues all or none. Raises QueueFull, and Unavailable once draining has begun."""
+        with self._condition:
+            if not self._accepting:
+                raise Unavailable("the server is shutting down; send the request to another one")
+            self._batcher.add(sentences, self._clock())
+            self._condition.notify(len(sentences))
+
+    def admit(self, load: Load) -> Admission | None:
+        """Who joins the worker with this load now; waits while it has nothing to do.
+
+        None when the worker must stop, whatever it still runs.
+        """
+        with self._condition:
+            while not self._stopped:
+                admission = self._batcher.admit(load, self._others[id(load)], self._clock())
+                if admission.joining:
+                    load.beam_size = admission.joining[0].beam_size
+                    load.num_sentences += len(admission.joining)
+                if load.num_sentences or admission.gone:
+                    return admission
+                self._condition.wait()
+        return None
+
+    def release(self, load: Load, num_sentences: int) -> None:
+        """Notes that the worker runs `num_sentences` now."""
+        with self._condition:
+            load.num_sentences = num_sentences
+            if num_sentences == 0:
+                load.beam_size = None
+                if not self._accepting:
+                    self._condition.notify_all()
+
+    def drain(self, timeout: float) -> bool:
+        """Accepts nothing more and waits for all that it accepted; False if that took too long."""
+        with self._condition:
+            self._accepting = False
+            return self._condition.wait_for(self._is_idle, timeout)
+
+    def stop(self) -> list[Sentence]:
+        """Ends every worker before its next step; returns the sentences that still waited."""
+        with self._condition:
+            self._accepting, self._stopped = False, True
+            self._condition.notify_all()
+            return self._batcher.take_all()
+
+    def _is_idle(self) -> bool:
+        running = any(load.num_sentences for load in self._loads)
+        return not running and self._batcher.num_sentences == 0

@@ -1,0 +1,162 @@
+"""`Engine`: one model's workers and the queue before them."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from threading import Thread
+
+from service.batching import Batcher, Load, QueueLimits, Sentence
+from service.bundle import Bundle, Limits
+from service.decoding import Batch, DecodingOptions, Hypothesis, StepModel
+from service.engine.cores import usable_cores
+from service.engine.dispatcher import Clock, Dispatcher
+from service.engine.observer import Observer, SilentObserver
+from service.engine.worker import Worker, reject, stopped
+from service.errors import InvalidArgument, QueueFull
+from service.session import Graphs, OnnxModel
+
+
+class Engine:
+    """Decodes submitted sentences on worker threads, which run from the start.
+
+    make_model: a new model for a worker, at its start and after a fault; called on its thread.
+    limits: the longest source and target the model takes.
+    max_rows: sentences x beams that one worker decodes at once.
+    """
+
+    def __init__(
+        self,
+        make_model: Callable[[], StepModel],
+        limits: Limits,
+        *,
+        workers: int = 1,
+        max_rows: int = 64,
+        queue: QueueLimits | None = None,
+        observer: Observer | None = None,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self.limits = limits
+        self.max_rows = max_rows
+        self._make_model = make_model
+        self._observer = observer or SilentObserver()
+        self._clock = clock
+        self._loads = [Load(max_rows) for _ in range(workers)]
+        self._dispatcher = Dispatcher(Batcher(queue), self._loads, clock)
+        self._threads = [self._start_worker(load) for load in self._loads]
+
+    @property
+    def num_waiting(self) -> int:
+        """Sentences in the queue."""
+        return self._dispatcher.num_waiting
+
+    @property
+    def num_rows(self) -> int:
+        """Rows in flight, of all workers."""
+        return sum(load.num_sentences * (load.beam_size or 0) for load in self._loads)
+
+    def submit(
+        self, ids: Sequence[int], options: DecodingOptions, deadline: float | None = None
+    ) -> Future[list[Hypothesis]]:
+        """`submit_all` of one sentence."""
+        return self.submit_all([ids], options, deadline)[0]
+
+    def submit_all(
+        self,
+        sources: Sequence[Sequence[int]],
+        options: DecodingOptions,
+        deadline: float | None = None,
+    ) -> list[Future[list[Hypothesis]]]:
+        """Queues sentences, all or none; returns the hypotheses of each, best first, to come.
+
+        sources: source ids with the end-of-sentence id. deadline: seconds on the engine's clock.
+        Cancelling a future frees its rows before the next step.
+        Raises InvalidArgument, QueueFull and Unavailable; futures raise DeadlineExceeded,
+        WorkerFailed and Unavailable.
+        """
+        self._check(sources, options)
+        now = self._clock()
+        until = math.inf if deadline is None else deadline
+        sentences = [Sentence(ids, options, now, until) for ids in sources]
+        try:
+            self._dispatcher.submit(sentences)
+        except QueueFull:
+            self._observer.refused(len(sentences))
+            raise
+        return [sentence.future for sentence in sentences]
+
+    def warm_up(self) -> None:
+        """Runs the largest shapes on the calling thread, so that the first callers don't pay."""
+        model = self._make_model()
+        options = DecodingOptions(max_length=2)
+        longest = [model.eos_id] * self.limits.max_source_tokens
+        for sources in ([longest], [longest[:16]] * self.max_rows):
+            batch = Batch[int](model, 1)
+            batch.join(range(len(sources)), sources, [options] * len(sources))
+            while len(batch):
+                batch.step()
+
+    def drain(self, timeout: float) -> bool:
+        """Refuses new sentences, finishes the accepted ones, then stops the workers.
+
+        False if `timeout` seconds did not suffice: those left fail with Unavailable.
+        """
+        finished = self._dispatcher.drain(timeout)
+        self.close()
+        return finished
+
+    def close(self) -> None:
+        """Stops the workers before their next step; what is not finished fails with Unavailable."""
+        for sentence in self._dispatcher.stop():
+            if reject(sentence, stopped()):
+                self._observer.failed()
+        for thread in self._threads:
+            thread.join()
+
+    def _start_worker(self, load: Load) -> Thread:
+        worker = Worker(self._make_model, load, self._dispatcher, self._observer, self._clock)
+        thread = Thread(target=worker.run, name="decode", daemon=True)
+        thread.start()
+        return thread
+
+    def _check(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> None:
+        longest = max(map(len, sources), default=0)
+        if longest > self.limits.max_source_tokens:
+            raise InvalidArgument(
+                f"a sentence has {longest} tokens, the limit is {self.limits.max_source_tokens}; "
+                "split it"
+            )
+        if options.max_length > self.limits.max_target_tokens:
+            raise InvalidArgument(
+                f"max_length is {options.max_length}, the model's limit is "
+                f"{self.limits.max_target_tokens}; ask for less"
+            )
+        if options.beam_size > self.max_rows:
+            raise InvalidArgument(
+                f"beam_size is {options.beam_size}, a batch has {self.max_rows} rows; ask for less"
+            )
+
+
+def load_engine(
+    bundle: Bundle,
+    *,
+    precision: str,
+    device: str = "cpu",
+    workers: int = 0,
+    max_rows: int = 64,
+    queue: QueueLimits | None = None,
+    observer: Observer | None = None,
+) -> Engine:
+    """The engine of a bundle; 0 workers are one per usable core on the CPU, and one on a GPU.
+
+    Raises ConfigError for a precision the bundle lacks or a device that isn't there.
+    """
+    graphs = Graphs.load(bundle, precision, device=device)
+    return Engine(
+        lambda: OnnxModel(graphs, max_rows),
+        bundle.manifest.limits,
+        workers=workers or (usable_cores() if device == "cpu" else 1),
+        max_rows=max_rows,
+        queue=queue,
+        observer=observer,
+    )

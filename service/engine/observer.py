@@ -1,0 +1,64 @@
+"""What the engine tells about its work, to whoever counts it."""
+
+from typing import Protocol
+
+from service.decoding import FinishReason
+
+
+class Observer(Protocol):
+    """Called on worker threads, except `refused`; must be quick and must not raise.
+
+    Every accepted sentence ends in exactly one of finished, cancelled, expired and failed.
+    """
+
+    def queued(self, seconds: float) -> None:
+        """A sentence joined a batch after it waited that long."""
+
+    def encoded(self, sentences: int, tokens: int, seconds: float) -> None:
+        """Newcomers were encoded together; `tokens` are their source tokens without padding."""
+
+    def stepped(self, rows: int, seconds: float) -> None:
+        """A batch decoded one token in each of its rows."""
+
+    def finished(self, reason: FinishReason, tokens: int, seconds: float) -> None:
+        """A sentence was answered, so long after it came; target tokens of its best hypothesis."""
+
+    def cancelled(self) -> None:
+        """A sentence's caller left."""
+
+    def expired(self) -> None:
+        """A sentence's deadline passed."""
+
+    def failed(self) -> None:
+        """A sentence was lost to a fault, or to a stop that did not wait for it."""
+
+    def refused(self, sentences: int) -> None:
+        """The queue had no room for a request of so many sentences."""
+
+
+class SilentObserver:
+    """Tells nobody."""
+
+    def queued(self, seconds: float) -> None:
+        pass
+
+    def encoded(self, sentences: int, tokens: int, seconds: float) -> None:
+        pass
+
+    def stepped(self, rows: int, seconds: float) -> None:
+        pass
+
+    def finished(self, reason: FinishReason, tokens: int, seconds: float) -> None:
+        pass
+
+    def cancelled(self) -> None:
+        pass
+
+    def expired(self) -> None:
+        pass
+
+    def failed(self) -> None:
+        pass
+
+    def refused(self, sentences: int) -> None:
+        pass

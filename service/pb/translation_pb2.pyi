@@ -1,0 +1,194 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FINISH_REASON_UNSPECIFIED: _ClassVar[FinishReason]
+    FINISH_REASON_END_OF_SENTENCE: _ClassVar[FinishReason]
+    FINISH_REASON_LENGTH_LIMIT: _ClassVar[FinishReason]
+
+class Stopping(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    STOPPING_UNSPECIFIED: _ClassVar[Stopping]
+    STOPPING_BEST: _ClassVar[Stopping]
+    STOPPING_FINISHED: _ClassVar[Stopping]
+FINISH_REASON_UNSPECIFIED: FinishReason
+FINISH_REASON_END_OF_SENTENCE: FinishReason
+FINISH_REASON_LENGTH_LIMIT: FinishReason
+STOPPING_UNSPECIFIED: Stopping
+STOPPING_BEST: Stopping
+STOPPING_FINISHED: Stopping
+
+class TranslateRequest(_message.Message):
+    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "options", "include_attention")
+    CONTENTS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_ATTENTION_FIELD_NUMBER: _ClassVar[int]
+    contents: _containers.RepeatedScalarFieldContainer[str]
+    source_language_code: str
+    target_language_code: str
+    model: str
+    options: DecodingOptions
+    include_attention: bool
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., include_attention: _Optional[bool] = ...) -> None: ...
+
+class TranslateResponse(_message.Message):
+    __slots__ = ("translations",)
+    TRANSLATIONS_FIELD_NUMBER: _ClassVar[int]
+    translations: _containers.RepeatedCompositeFieldContainer[Translation]
+    def __init__(self, translations: _Optional[_Iterable[_Union[Translation, _Mapping]]] = ...) -> None: ...
+
+class Translation(_message.Message):
+    __slots__ = ("translated_text", "model", "model_version", "source_language_code", "target_language_code", "sentences", "passed_through")
+    TRANSLATED_TEXT_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    MODEL_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    SENTENCES_FIELD_NUMBER: _ClassVar[int]
+    PASSED_THROUGH_FIELD_NUMBER: _ClassVar[int]
+    translated_text: str
+    model: str
+    model_version: str
+    source_language_code: str
+    target_language_code: str
+    sentences: _containers.RepeatedCompositeFieldContainer[Sentence]
+    passed_through: bool
+    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., passed_through: _Optional[bool] = ...) -> None: ...
+
+class Sentence(_message.Message):
+    __slots__ = ("source", "target", "source_token_count", "hypotheses")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    HYPOTHESES_FIELD_NUMBER: _ClassVar[int]
+    source: Span
+    target: Span
+    source_token_count: int
+    hypotheses: _containers.RepeatedCompositeFieldContainer[Hypothesis]
+    def __init__(self, source: _Optional[_Union[Span, _Mapping]] = ..., target: _Optional[_Union[Span, _Mapping]] = ..., source_token_count: _Optional[int] = ..., hypotheses: _Optional[_Iterable[_Union[Hypothesis, _Mapping]]] = ...) -> None: ...
+
+class Span(_message.Message):
+    __slots__ = ("begin", "end")
+    BEGIN_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    begin: int
+    end: int
+    def __init__(self, begin: _Optional[int] = ..., end: _Optional[int] = ...) -> None: ...
+
+class Hypothesis(_message.Message):
+    __slots__ = ("text", "log_prob", "score", "finish_reason", "target_token_count", "attention")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    LOG_PROB_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
+    TARGET_TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    ATTENTION_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    log_prob: float
+    score: float
+    finish_reason: FinishReason
+    target_token_count: int
+    attention: Attention
+    def __init__(self, text: _Optional[str] = ..., log_prob: _Optional[float] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., target_token_count: _Optional[int] = ..., attention: _Optional[_Union[Attention, _Mapping]] = ...) -> None: ...
+
+class Attention(_message.Message):
+    __slots__ = ("source_tokens", "target_tokens", "num_heads", "num_targets", "num_sources", "weights")
+    SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    NUM_HEADS_FIELD_NUMBER: _ClassVar[int]
+    NUM_TARGETS_FIELD_NUMBER: _ClassVar[int]
+    NUM_SOURCES_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    source_tokens: _containers.RepeatedCompositeFieldContainer[Token]
+    target_tokens: _containers.RepeatedCompositeFieldContainer[Token]
+    num_heads: int
+    num_targets: int
+    num_sources: int
+    weights: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, source_tokens: _Optional[_Iterable[_Union[Token, _Mapping]]] = ..., target_tokens: _Optional[_Iterable[_Union[Token, _Mapping]]] = ..., num_heads: _Optional[int] = ..., num_targets: _Optional[int] = ..., num_sources: _Optional[int] = ..., weights: _Optional[_Iterable[float]] = ...) -> None: ...
+
+class Token(_message.Message):
+    __slots__ = ("text", "begin", "end")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    begin: int
+    end: int
+    def __init__(self, text: _Optional[str] = ..., begin: _Optional[int] = ..., end: _Optional[int] = ...) -> None: ...
+
+class DecodingOptions(_message.Message):
+    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_length", "max_length_ratio", "stopping", "patience")
+    BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
+    NUM_HYPOTHESES_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
+    MAX_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    MAX_LENGTH_RATIO_FIELD_NUMBER: _ClassVar[int]
+    STOPPING_FIELD_NUMBER: _ClassVar[int]
+    PATIENCE_FIELD_NUMBER: _ClassVar[int]
+    beam_size: int
+    num_hypotheses: int
+    length_penalty: float
+    max_length: int
+    max_length_ratio: float
+    stopping: Stopping
+    patience: float
+    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_length: _Optional[int] = ..., max_length_ratio: _Optional[float] = ..., stopping: _Optional[_Union[Stopping, str]] = ..., patience: _Optional[float] = ...) -> None: ...
+
+class ListModelsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListModelsResponse(_message.Message):
+    __slots__ = ("models", "default_model", "limits")
+    MODELS_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_MODEL_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    models: _containers.RepeatedCompositeFieldContainer[Model]
+    default_model: str
+    limits: Limits
+    def __init__(self, models: _Optional[_Iterable[_Union[Model, _Mapping]]] = ..., default_model: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ...) -> None: ...
+
+class Model(_message.Message):
+    __slots__ = ("name", "version", "source_language_code", "target_language_code", "architecture", "precision", "max_source_tokens", "max_target_tokens", "default_options")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
+    PRECISION_FIELD_NUMBER: _ClassVar[int]
+    MAX_SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    MAX_TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    version: str
+    source_language_code: str
+    target_language_code: str
+    architecture: str
+    precision: str
+    max_source_tokens: int
+    max_target_tokens: int
+    default_options: DecodingOptions
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., architecture: _Optional[str] = ..., precision: _Optional[str] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., default_options: _Optional[_Union[DecodingOptions, _Mapping]] = ...) -> None: ...
+
+class Limits(_message.Message):
+    __slots__ = ("max_contents", "max_message_bytes", "max_beam_size", "default_deadline_seconds")
+    MAX_CONTENTS_FIELD_NUMBER: _ClassVar[int]
+    MAX_MESSAGE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MAX_BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_DEADLINE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    max_contents: int
+    max_message_bytes: int
+    max_beam_size: int
+    default_deadline_seconds: float
+    def __init__(self, max_contents: _Optional[int] = ..., max_message_bytes: _Optional[int] = ..., max_beam_size: _Optional[int] = ..., default_deadline_seconds: _Optional[float] = ...) -> None: ...

@@ -1,0 +1,123 @@
+"""Between messages and domain objects, field by field; no decisions but absent = default."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from service.decoding import DecodingOptions, FinishReason, Stopping
+from service.errors import InvalidArgument
+from service.pb import translation_pb2 as pb
+from service.text import Token
+from service.translator import (
+    Attention,
+    SentenceResult,
+    TranslatedHypothesis,
+    Translation,
+    Translator,
+)
+
+_FINISH_REASONS = {
+    FinishReason.END_OF_SENTENCE: pb.FINISH_REASON_END_OF_SENTENCE,
+    FinishReason.LENGTH_LIMIT: pb.FINISH_REASON_LENGTH_LIMIT,
+}
+_STOPPING = {Stopping.BEST: pb.STOPPING_BEST, Stopping.FINISHED: pb.STOPPING_FINISHED}
+_STOPPING_BY_VALUE = {value: stopping for stopping, value in _STOPPING.items()}
+
+
+def options_from_message(
+    message: pb.DecodingOptions, defaults: DecodingOptions, attention: bool
+) -> DecodingOptions:
+    """The defaults with what the message sets. Raises InvalidArgument."""
+    given: dict[str, Any] = {field.name: value for field, value in message.ListFields()}
+    if message.stopping:
+        if message.stopping not in _STOPPING_BY_VALUE:
+            raise InvalidArgument(f"stopping is {message.stopping}, which this server doesn't know")
+        given["stopping"] = _STOPPING_BY_VALUE[message.stopping]
+    else:
+        given.pop("stopping", None)
+    if not given and not attention:
+        return defaults
+    return replace(defaults, **given, attention=attention)
+
+
+def options_to_message(options: DecodingOptions) -> pb.DecodingOptions:
+    """Every field set: what ListModels shows."""
+    return pb.DecodingOptions(
+        beam_size=options.beam_size,
+        num_hypotheses=options.num_hypotheses,
+        length_penalty=options.length_penalty,
+        max_length=options.max_length,
+        max_length_ratio=options.max_length_ratio,
+        stopping=_STOPPING[options.stopping],
+        patience=options.patience,
+    )
+
+
+def translations_to_messages(
+    translations: Sequence[Translation], translator: Translator
+) -> list[pb.Translation]:
+    manifest = translator.manifest
+    return [
+        pb.Translation(
+            translated_text=translation.text,
+            model=manifest.name,
+            model_version=manifest.version,
+            source_language_code=manifest.source_language,
+            target_language_code=manifest.target_language,
+            sentences=map(_sentence, translation.sentences),
+            passed_through=translation.passed_through,
+        )
+        for translation in translations
+    ]
+
+
+def model_to_message(translator: Translator, precision: str) -> pb.Model:
+    manifest = translator.manifest
+    return pb.Model(
+        name=manifest.name,
+        version=manifest.version,
+        source_language_code=manifest.source_language,
+        target_language_code=manifest.target_language,
+        architecture=manifest.architecture,
+        precision=precision,
+        max_source_tokens=manifest.limits.max_source_tokens,
+        max_target_tokens=manifest.limits.max_target_tokens,
+        default_options=options_to_message(translator.default_options),
+    )
+
+
+def _sentence(sentence: SentenceResult) -> pb.Sentence:
+    return pb.Sentence(
+        source=pb.Span(begin=sentence.source[0], end=sentence.source[1]),
+        target=pb.Span(begin=sentence.target[0], end=sentence.target[1]),
+        source_token_count=sentence.source_token_count,
+        hypotheses=map(_hypothesis, sentence.hypotheses),
+    )
+
+
+def _hypothesis(hypothesis: TranslatedHypothesis) -> pb.Hypothesis:
+    return pb.Hypothesis(
+        text=hypothesis.text,
+        log_prob=hypothesis.log_prob,
+        score=hypothesis.score,
+        finish_reason=_FINISH_REASONS[hypothesis.finish_reason],
+        target_token_count=hypothesis.token_count,
+        attention=_attention(hypothesis.attention) if hypothesis.attention else None,
+    )
+
+
+def _attention(attention: Attention) -> pb.Attention:
+    num_targets, num_sources = attention.weights.shape
+    return pb.Attention(
+        source_tokens=map(_token, attention.source_tokens),
+        target_tokens=map(_token, attention.target_tokens),
+        num_heads=1,
+        num_targets=num_targets,
+        num_sources=num_sources,
+        # A list of floats is read ten times faster than an array of numpy's.
+        weights=attention.weights.ravel().tolist(),
+    )
+
+
+def _token(token: Token) -> pb.Token:
+    return pb.Token(text=token.piece, begin=token.start, end=token.end)

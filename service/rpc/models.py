@@ -1,0 +1,126 @@
+"""The models to serve: a directory of bundles, loaded, warmed up and routed to."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.batching import QueueLimits
+from service.bundle import Bundle, Manifest, read_bundle
+from service.config import ServerConfig
+from service.engine import load_engine
+from service.errors import BundleError, ConfigError
+from service.metrics import Metrics
+from service.rpc.routing import Router
+from service.translator import Translator
+
+_LOG = logging.getLogger(__name__)
+# Best first; a bundle need not have them all.
+_PRECISIONS = {"cpu": ("int8", "fp32"), "cuda": ("fp16", "fp32")}
+_USUAL_DEFAULT = "transformer-en-fr"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A served model: its translator and how it runs here."""
+
+    translator: Translator
+    precision: str
+    device: str
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.translator.manifest
+
+    @property
+    def name(self) -> str:
+        return self.manifest.name
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        return self.manifest.languages
+
+
+def bundle_folders(directory: Path) -> list[Path]:
+    """The folders that hold a bundle, by name. Raises ConfigError if there is none."""
+    if not directory.is_dir():
+        raise ConfigError("models", [f"{directory} is not a directory"])
+    folders = sorted(path.parent for path in directory.glob("*/bundle.json"))
+    if not folders:
+        raise ConfigError("models", [f"{directory} has no bundle; expected */bundle.json in it"])
+    return folders
+
+
+def read_bundles(directory: Path) -> list[Bundle]:
+    """Reads and verifies every bundle of a directory.
+
+    Raises ConfigError if there is none, BundleError with the faults of all of them.
+    """
+    bundles, faults = list[Bundle](), list[str]()
+    for folder in bundle_folders(directory):
+        try:
+            bundles.append(read_bundle(folder))
+        except BundleError as error:
+            faults += [f"{folder.name}: {fault}" for fault in error.faults]
+    if faults:
+        raise BundleError(str(directory), faults)
+    return bundles
+
+
+def load_model(bundle: Bundle, config: ServerConfig, metrics: Metrics | None = None) -> Model:
+    """Loads and warms up a bundle; takes seconds. Device `auto` is cuda where that works.
+
+    Raises ConfigError if the bundle lacks the precision or the machine the device.
+    """
+    if config.device == "auto":
+        try:
+            return _load_on("cuda", bundle, config, metrics)
+        except ConfigError as error:
+            _LOG.debug("%s runs on the cpu: %s", bundle.manifest.name, error)
+    return _load_on("cpu" if config.device == "auto" else config.device, bundle, config, metrics)
+
+
+def make_router(models: Sequence[Model], default: str) -> Router[Model]:
+    """Routes to `default`, or without one to the usual default or the only model."""
+    names = [model.name for model in models]
+    if not default and _USUAL_DEFAULT in names:
+        default = _USUAL_DEFAULT
+    elif not default and len(names) == 1:
+        default = names[0]
+    return Router(models, default)
+
+
+def _load_on(device: str, bundle: Bundle, config: ServerConfig, metrics: Metrics | None) -> Model:
+    precision = _choose_precision(bundle.manifest, device, config.precision)
+    observer = metrics.model(bundle.manifest.name) if metrics else None
+    engine = load_engine(
+        bundle,
+        precision=precision,
+        device=device,
+        workers=config.workers,
+        max_rows=config.max_rows,
+        queue=QueueLimits(config.max_queue_sentences, config.max_queue_tokens),
+        observer=observer,
+    )
+    engine.warm_up()
+    model = Model(Translator(bundle, engine), precision, device)
+    if metrics and observer:
+        observer.watch(waiting=lambda: engine.num_waiting, rows=lambda: engine.num_rows)
+        metrics.describe_model(
+            model.name,
+            bundle.manifest.version,
+            model.languages,
+            bundle.manifest.architecture,
+            precision,
+        )
+    return model
+
+
+def _choose_precision(manifest: Manifest, device: str, wanted: str) -> str:
+    if wanted != "auto":
+        return wanted  # checked against the bundle when its graphs are loaded
+    for precision in _PRECISIONS[device]:
+        if precision in manifest.precisions:
+            return precision
+    have, need = ", ".join(manifest.precisions), " or ".join(_PRECISIONS[device])
+    raise ConfigError(f"model {manifest.name}", [f"{device} needs {need}, the bundle has {have}"])

@@ -1,0 +1,47 @@
+"""From exceptions to gRPC statuses: the only place that knows both.
+
+A `TranslationError` names its status; anything else is a fault of ours and becomes INTERNAL with a
+message that says nothing of the text or the traceback, which go to the log.
+"""
+
+import logging
+from typing import Any, NoReturn
+
+import grpc
+from google.protobuf.duration_pb2 import Duration
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+
+from service.errors import QueueFull, TranslationError
+
+# Trailers above 8 KiB are refused by gRPC itself, and messages may quote what the client sent.
+MAX_MESSAGE_LENGTH = 1000
+_DETAILS_KEY = "grpc-status-details-bin"
+_LOG = logging.getLogger(__name__)
+
+
+async def abort(context: "grpc.aio.ServicerContext[Any, Any]", error: Exception) -> NoReturn:
+    """Ends the rpc with the status of `error`; RESOURCE_EXHAUSTED carries a RetryInfo."""
+    if not isinstance(error, TranslationError):
+        _LOG.error("an rpc failed unexpectedly", exc_info=error)
+        await context.abort(grpc.StatusCode.INTERNAL, "internal error; the server's log has more")
+    code, message = grpc.StatusCode[error.status], _shorten(str(error))
+    if isinstance(error, QueueFull):
+        details = _retry_details(code, message, error.retry_after_seconds)
+        await context.abort(code, message, ((_DETAILS_KEY, details),))
+    await context.abort(code, message)
+
+
+def _retry_details(code: grpc.StatusCode, message: str, seconds: float) -> bytes:
+    delay = Duration()
+    delay.FromNanoseconds(int(seconds * 1e9))
+    status = Status(code=code.value[0], message=message)
+    status.details.add().Pack(RetryInfo(retry_delay=delay))
+    data: bytes = status.SerializeToString()
+    return data
+
+
+def _shorten(message: str) -> str:
+    if len(message) <= MAX_MESSAGE_LENGTH:
+        return message
+    return message[: MAX_MESSAGE_LENGTH - 1] + "…"

@@ -1,0 +1,11 @@
+"""A bundle's graphs over onnxruntime: the only part of the service that imports it.
+
+`Graphs` are the sessions of one bundle and precision; worker threads share them. `OnnxModel` is one
+worker's rows on them. It knows no architecture, only the axes in the manifest, and neither search
+nor queue.
+"""
+
+from service.session.graphs import Graphs
+from service.session.model import OnnxModel
+
+__all__ = ["Graphs", "OnnxModel"]

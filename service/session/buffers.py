@@ -1,0 +1,78 @@
+"""Where the tensors of the live rows lie between steps.
+
+Rows fill every buffer densely from 0, so the live rows of a buffer are one contiguous tensor at a
+fixed address, which the graphs read and write in place:
+
+    |row 0 .....|row 1 .....|row 2 .....|free            each row as long as the longest needs
+    |row 0 .....|row 1 .....|row 2 .....|row 3 .....|    join: write behind the last row
+    |row 0 .....|row 3 .....|row 2 .....|free            leave: move rows into the holes
+
+A device of its own needs another `RowBuffer` behind the same methods, and nothing else.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from service.bundle import TensorSpec
+
+Array = npt.NDArray[Any]
+
+
+class RowBuffer:
+    """One memory or state tensor of the live rows, in host memory at a fixed address.
+
+    The first axis is rows: one per sentence, or per beam if `per_row`. The extents of other named
+    axes ("source", "target") change, and rows are laid out for the extents of the moment.
+    """
+
+    def __init__(self, spec: TensorSpec, max_rows: int, max_extents: Mapping[str, int]) -> None:
+        self.name = spec.name
+        self.per_row = spec.axes[0] != "sentence"
+        self.axes = {
+            size: axis for axis, size in enumerate(spec.axes) if axis and isinstance(size, str)
+        }
+        extents = (max_extents[size] if isinstance(size, str) else size for size in spec.axes[1:])
+        self._sizes = [max_rows, *extents]
+        # Untouched pages cost nothing, so the largest layout is reserved at once.
+        self._flat: Array = np.zeros(math.prod(self._sizes), spec.dtype)
+        self._rows = self._flat.reshape(self._sizes)
+
+    def place(self, num_rows: int) -> tuple[str, int, np.dtype[Any], tuple[int, ...], int]:
+        """Device, its number, type, shape and address of the first rows, as bindings take them."""
+        rows = self.read(num_rows)
+        return "cpu", 0, rows.dtype, rows.shape, int(rows.ctypes.data)
+
+    def read(self, num_rows: int) -> Array:
+        """A view of the first rows."""
+        return self._rows[:num_rows]
+
+    def resize(self, axis_name: str, extent: int, num_rows: int) -> None:
+        """Lays the first `num_rows` rows out for another extent; what is added is zero."""
+        axis = self.axes[axis_name]
+        kept = self._prefix({axis_name: min(extent, self._sizes[axis])})[:num_rows].copy()
+        self._sizes[axis] = extent
+        self._rows = self._flat[: math.prod(self._sizes)].reshape(self._sizes)
+        self.write(0, kept)
+
+    def write(self, first: int, values: Array) -> None:
+        """Puts the rows of `values` at `first`; shorter extents are padded with zeros."""
+        rows = self._rows[first : first + len(values)]
+        if values.shape != rows.shape:
+            # Padding has no weight in the graph, but 0 times a NaN left by an old occupant is NaN.
+            rows[...] = 0
+            rows = rows[tuple(map(slice, values.shape))]
+        rows[...] = values
+
+    def move(self, to: Array, origin: Array, used: Mapping[str, int]) -> None:
+        """Row `to[i]` becomes what row `origin[i]` was, in the `used` part of the named axes."""
+        rows = self._prefix(used)
+        rows[to] = rows[origin]
+
+    def _prefix(self, extents: Mapping[str, int]) -> Array:
+        """A view of all rows, cut after these extents of the axes they name."""
+        cuts = {axis: slice(extents[name]) for name, axis in self.axes.items() if name in extents}
+        return self._rows[tuple(cuts.get(axis, slice(None)) for axis in range(self._rows.ndim))]

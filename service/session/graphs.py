@@ -1,0 +1,90 @@
+"""Loading a bundle's two graphs: threads, providers and the optimisations left out."""
+
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnxruntime
+
+from service.bundle import Bundle, Manifest
+from service.errors import ConfigError
+
+_PROVIDERS = {
+    "cpu": ["CPUExecutionProvider"],
+    "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"],
+}
+# The first is scalar code on CPU; the second hides the output product's bias from the int8 kernels,
+# which then dequantise its whole weight on every step.
+_DISABLED_OPTIMIZERS = ["SkipLayerNormFusion", "MatMulAddFusion"]
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """The encoder and step sessions of a bundle in one precision; safe to share between threads."""
+
+    manifest: Manifest
+    encoder: onnxruntime.InferenceSession
+    step: onnxruntime.InferenceSession
+
+    @classmethod
+    def load(
+        cls, bundle: Bundle, precision: str, *, device: str = "cpu", threads: int = 1
+    ) -> "Graphs":
+        """Loads both graphs; `threads` are those of one call.
+
+        Raises ConfigError for a precision the bundle lacks or a device onnxruntime can't give.
+        """
+        _check_available(bundle.manifest, precision, device)
+        options = _session_options(threads)
+        encoder, step = (
+            _load_session(bundle.graph_path(precision, graph), options, device)
+            for graph in ("encoder", "step")
+        )
+        return cls(bundle.manifest, encoder, step)
+
+
+def _check_available(manifest: Manifest, precision: str, device: str) -> None:
+    faults = []
+    if precision not in manifest.precisions:
+        known = ", ".join(manifest.precisions)
+        faults.append(f"precision {precision} is not in bundle {manifest.name}, which has {known}")
+    if device not in _PROVIDERS:
+        faults.append(f"device {device} is unknown; choose one of {', '.join(_PROVIDERS)}")
+    elif _PROVIDERS[device][0] not in onnxruntime.get_available_providers():
+        faults.append(f"device {device} needs another build of onnxruntime: onnxruntime-gpu")
+    if faults:
+        raise ConfigError(f"model {manifest.name}", faults)
+
+
+def _session_options(threads: int) -> onnxruntime.SessionOptions:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    # A pattern is kept for every shape ever seen, and in flight every step may have another one.
+    options.enable_mem_pattern = False
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if _saturates():
+        options.add_session_config_entry("session.x64quantprecision", "1")
+    return options
+
+
+def _saturates() -> bool:
+    """Whether this processor's uint8 x int8 products overflow 16 bits: x86-64 without VNNI."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return False
+    information = Path("/proc/cpuinfo")
+    return not (information.exists() and "_vnni" in information.read_text())
+
+
+def _load_session(
+    path: Path, options: onnxruntime.SessionOptions, device: str
+) -> onnxruntime.InferenceSession:
+    providers = _PROVIDERS[device]
+    session = onnxruntime.InferenceSession(
+        str(path), options, providers=providers, disabled_optimizers=_DISABLED_OPTIMIZERS
+    )
+    # onnxruntime falls back to the CPU by itself, for example without a driver.
+    if session.get_providers()[0] != providers[0]:
+        raise ConfigError(f"device {device}", [f"onnxruntime could not start {providers[0]}"])
+    return session

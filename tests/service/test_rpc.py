@@ -1,0 +1,313 @@
+"""The rpcs, on a real server: what is asked is what is answered, and failures say why."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isclose
+from pathlib import Path
+
+import grpc
+import pytest
+
+from service.client import Client
+from service.config import ServerConfig
+from service.decoding import DecodingOptions, Stopping
+from service.errors import (
+    ConfigError,
+    DeadlineExceeded,
+    InvalidArgument,
+    QueueFull,
+    TranslationError,
+    UnknownModel,
+)
+from service.pb import translation_pb2 as pb
+from service.pb.translation_pb2_grpc import TranslationServiceStub
+from service.rpc import Model, RequestLimits, TranslationServicer, add_translation
+from service.rpc.convert import options_from_message, options_to_message
+from service.rpc.routing import Router
+from tests.running_server import RunningServer, running_server
+
+TEXT = "Two young women are walking."
+METHOD = "/nmt.v1.TranslationService/Translate"
+
+
+@dataclass(frozen=True)
+class Served:
+    name: str
+    languages: tuple[str, str]
+
+
+ROUTER = Router(
+    [
+        Served("b-en-fr", ("en", "fr")),
+        Served("a-en-fr", ("en", "fr")),
+        Served("en-pt-br", ("en", "pt-BR")),
+        Served("en-pt-pt", ("en", "pt-PT")),
+        Served("en-pt", ("en", "pt")),
+        Served("fr-en", ("fr", "en")),
+    ],
+    default="b-en-fr",
+)
+
+
+def translate(client: Client, *contents: str, **fields: object) -> list[pb.Translation]:
+    request = pb.TranslateRequest(contents=contents, **fields)  # type: ignore[arg-type]
+    return list(client.translate(request).translations)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "chosen"),
+    [
+        (("", "", ""), "b-en-fr"),
+        (("a-en-fr", "", ""), "a-en-fr"),
+        (("a-en-fr", "EN-us", "fr"), "a-en-fr"),
+        (("", "en", "fr"), "b-en-fr"),
+        (("", "en-GB", "fr-CA"), "b-en-fr"),
+        (("", "fr", ""), "fr-en"),
+        (("", "", "en"), "fr-en"),
+        (("", "en", "pt-br"), "en-pt-br"),
+        (("", "en", "pt"), "en-pt"),
+        (("", "en", "pt-AO"), "en-pt"),
+    ],
+)
+def test_a_request_goes_to_the_named_or_the_closest_model(
+    wanted: tuple[str, str, str], chosen: str
+) -> None:
+    assert ROUTER.choose(*wanted).name == chosen
+
+
+@pytest.mark.parametrize(
+    "wanted", [("c", "", ""), ("", "en", "de"), ("", "f", "en"), ("", "e", "")]
+)
+def test_what_nobody_serves_is_not_found_and_the_answer_lists_what_is(
+    wanted: tuple[str, str, str],
+) -> None:
+    with pytest.raises(UnknownModel, match=r"served: a-en-fr \(en to fr\), b-en-fr"):
+        ROUTER.choose(*wanted)
+
+
+def test_a_model_and_languages_that_it_does_not_translate_contradict_each_other() -> None:
+    with pytest.raises(InvalidArgument, match="'fr-en' translates fr to en, not any to de"):
+        ROUTER.choose("fr-en", "", "de")
+
+
+def test_a_choice_between_language_pairs_is_left_to_the_client() -> None:
+    with pytest.raises(InvalidArgument, match="en to fr, en to pt, en to pt-BR, en to pt-PT"):
+        ROUTER.choose("", "en", "")
+
+
+def test_without_a_default_an_open_request_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="set one: x"):
+        Router([Served("x", ("en", "fr"))]).choose()
+
+
+def test_models_must_have_different_names_and_a_default_must_be_one_of_them() -> None:
+    model = Served("x", ("en", "fr"))
+    with pytest.raises(ConfigError, match="same name"):
+        Router([model, model])
+    with pytest.raises(ConfigError, match="'y' is not served; served: x"):
+        Router([model], default="y")
+
+
+def test_options_come_back_from_a_message_as_they_were() -> None:
+    options = DecodingOptions(4, 2, 0.6, 77, 2.5, Stopping.FINISHED, 1.5)
+    assert options_from_message(options_to_message(options), DecodingOptions(), False) == options
+
+
+def test_an_absent_option_is_the_default_and_zero_is_a_value() -> None:
+    defaults = DecodingOptions(beam_size=3, length_penalty=0.7)
+    assert options_from_message(pb.DecodingOptions(), defaults, False) is defaults
+    without_penalty = options_from_message(pb.DecodingOptions(length_penalty=0), defaults, False)
+    assert (without_penalty.length_penalty, without_penalty.beam_size) == (0, 3)
+
+
+def test_an_unspecified_rule_is_the_default_and_an_unknown_one_is_refused() -> None:
+    defaults = DecodingOptions(stopping=Stopping.FINISHED)
+    unspecified = pb.DecodingOptions(stopping=pb.STOPPING_UNSPECIFIED)
+    assert options_from_message(unspecified, defaults, False) == defaults
+    unknown = pb.DecodingOptions.FromString(b"\x30\x63")  # stopping = 99, of a later version
+    with pytest.raises(InvalidArgument, match="stopping is 99"):
+        options_from_message(unknown, defaults, False)
+
+
+def test_every_text_is_translated_in_order_as_it_would_be_alone(client: Client) -> None:
+    contents = [TEXT, "A man.", "", "The lazy dog, doesn't it?", " \n"]
+    together = translate(client, *contents)
+    assert together == [translate(client, text)[0] for text in contents]
+
+
+def test_a_translation_says_which_model_of_which_languages_made_it(client: Client) -> None:
+    [translation] = translate(client, TEXT, model="tiny-bahdanau")
+    assert (translation.model, translation.model_version) == ("tiny-bahdanau", "1")
+    assert (translation.source_language_code, translation.target_language_code) == ("en", "fr")
+
+
+def test_white_space_stays_and_spans_lie_in_the_texts_as_the_client_knows_them(
+    client: Client,
+) -> None:
+    content = f"\t {TEXT}\n"
+    [translation] = translate(client, content)
+    [sentence] = translation.sentences
+    text = translation.translated_text
+    assert content[sentence.source.begin : sentence.source.end] == TEXT
+    assert text[sentence.target.begin : sentence.target.end] == sentence.hypotheses[0].text
+    assert text.startswith("\t ") and text.endswith("\n")
+
+
+@pytest.mark.parametrize("content", ["", " \n ", "😀", "12:30", "…"])
+def test_a_text_with_nothing_to_translate_passes_through(content: str, client: Client) -> None:
+    [translation] = translate(client, content)
+    assert translation.passed_through
+    assert (translation.translated_text, len(translation.sentences)) == (content, 0)
+
+
+def test_attention_comes_when_it_is_asked_for_and_its_rows_sum_to_one(client: Client) -> None:
+    [translation] = translate(client, f"  {TEXT}", include_attention=True)
+    [sentence] = translation.sentences
+    attention = sentence.hypotheses[0].attention
+    rows = [
+        attention.weights[start : start + attention.num_sources]
+        for start in range(0, len(attention.weights), attention.num_sources)
+    ]
+    assert (attention.num_heads, len(rows)) == (1, attention.num_targets)
+    assert len(attention.target_tokens) == attention.num_targets
+    assert len(attention.source_tokens) == attention.num_sources == sentence.source_token_count
+    assert all(isclose(sum(row), 1, abs_tol=1e-5) for row in rows)
+    [plain] = translate(client, f"  {TEXT}")
+    assert not plain.sentences[0].hypotheses[0].HasField("attention")
+
+
+def test_source_tokens_lie_in_the_text_and_end_with_an_empty_one(client: Client) -> None:
+    content = f"  {TEXT}"
+    [translation] = translate(client, content, include_attention=True)
+    *tokens, end = translation.sentences[0].hypotheses[0].attention.source_tokens
+    assert all(content[token.begin : token.end] == token.text for token in tokens)
+    assert (end.begin, end.end) == (len(content), len(content))
+    assert all(token.end <= following.begin for token, following in pairwise(tokens))
+
+
+def test_hypotheses_come_best_first_and_the_first_is_the_translation(client: Client) -> None:
+    options = pb.DecodingOptions(beam_size=4, num_hypotheses=4)
+    [translation] = translate(client, TEXT, options=options)
+    hypotheses = translation.sentences[0].hypotheses
+    scores = [hypothesis.score for hypothesis in hypotheses]
+    assert len(hypotheses) == 4 and scores == sorted(scores, reverse=True)
+    assert translation.translated_text == hypotheses[0].text
+    for hypothesis in hypotheses:
+        mean = hypothesis.log_prob / hypothesis.target_token_count
+        assert isclose(hypothesis.score, mean, rel_tol=1e-5)
+
+
+def test_a_length_limit_is_kept_and_named_as_the_reason(client: Client) -> None:
+    [translation] = translate(client, TEXT, options=pb.DecodingOptions(max_length=3))
+    [hypothesis] = translation.sentences[0].hypotheses
+    assert hypothesis.target_token_count == 3
+    assert hypothesis.finish_reason == pb.FINISH_REASON_LENGTH_LIMIT
+
+
+def test_the_listed_defaults_are_what_absent_options_mean(client: Client) -> None:
+    listed = client.list_models()
+    [model] = [model for model in listed.models if model.name == listed.default_model]
+    assert translate(client, TEXT) == translate(client, TEXT, options=model.default_options)
+
+
+def test_every_model_is_listed_with_all_that_a_client_needs(client: Client) -> None:
+    listed = client.list_models()
+    assert [model.name for model in listed.models] == ["tiny-bahdanau", "tiny-transformer"]
+    for model in listed.models:
+        assert {field.name for field, _ in model.ListFields()} == set(
+            pb.Model.DESCRIPTOR.fields_by_name
+        )
+    assert {field.name for field, _ in listed.limits.ListFields()} == set(
+        pb.Limits.DESCRIPTOR.fields_by_name
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "message"),
+    [
+        ({"contents": []}, InvalidArgument, "contents is empty"),
+        ({"contents": ["a"] * 257}, InvalidArgument, "contents has 257 texts, the limit is 256"),
+        ({"contents": ["a", "dog " * 80]}, InvalidArgument, r"contents\[1\] has \d+ tokens, .*48"),
+        ({"model": "x" * 5000}, UnknownModel, "model 'xxx.*…$"),
+        ({"options": {"beam_size": 65}}, InvalidArgument, "beam_size is 65.* from 1 to 64"),
+        ({"options": {"beam_size": 0}}, InvalidArgument, "beam_size is 0"),
+        ({"options": {"num_hypotheses": 2}}, InvalidArgument, "num_hypotheses is 2 but beam_size"),
+        ({"options": {"max_length": 81}}, InvalidArgument, "max_length is 81, .* 80"),
+        ({"options": {"length_penalty": float("nan")}}, InvalidArgument, "length_penalty is nan"),
+    ],
+)
+def test_a_bad_request_is_refused_with_the_thing_the_value_and_the_limit(
+    fields: dict[str, object], error: type[TranslationError], message: str, client: Client
+) -> None:
+    with pytest.raises(error, match=message):
+        client.translate(pb.TranslateRequest(**{"contents": [TEXT], **fields}))  # type: ignore[arg-type]
+
+
+def test_a_text_that_is_not_utf8_fails_before_any_handler(server: RunningServer) -> None:
+    with grpc.insecure_channel(server.address) as channel:
+        call: Callable[[bytes], bytes] = channel.unary_unary(METHOD)
+        with pytest.raises(grpc.RpcError) as caught:
+            call(b"\x0a\x01\xff")  # contents: one byte that begins no character
+    assert caught.value.code() is grpc.StatusCode.UNKNOWN
+
+
+class BrokenRouter(Router[Model]):
+    def choose(self, name: str = "", source: str = "", target: str = "") -> Model:
+        raise RuntimeError(f"broken by {name}")
+
+
+def test_an_unexpected_failure_says_nothing_to_the_client_and_everything_to_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> grpc.aio.AioRpcError:
+        servicer = TranslationServicer(RequestLimits.of(ServerConfig()))
+        servicer.router = BrokenRouter([])
+        server = grpc.aio.server()
+        add_translation(server, servicer)
+        port = server.add_insecure_port("localhost:0")
+        await server.start()
+        async with grpc.aio.insecure_channel(f"localhost:{port}") as channel:
+            stub = TranslationServiceStub(channel)
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await stub.Translate(pb.TranslateRequest(contents=[TEXT], model="secret"))
+        await server.stop(None)
+        return caught.value
+
+    error = asyncio.run(scenario())
+    assert error.code() is grpc.StatusCode.INTERNAL
+    assert "secret" not in str(error.details())
+    assert "RuntimeError: broken by secret" in caplog.text
+
+
+@pytest.fixture(scope="module")
+def narrow(models: Path) -> Iterator[RunningServer]:
+    """A server that can't take much."""
+    flags = ("--max-queue-sentences=4", "--max-message-bytes=4096", "--max-rows=32")
+    with running_server(models, *flags, "--default-deadline-seconds=0.2") as server:
+        yield server
+
+
+def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(narrow: RunningServer) -> None:
+    with Client(narrow.address) as client, pytest.raises(QueueFull) as caught:
+        translate(client, *[TEXT] * 5, model="tiny-transformer")
+    assert caught.value.retry_after_seconds > 0
+
+
+def test_an_answer_above_the_message_limit_is_refused_with_its_size(narrow: RunningServer) -> None:
+    with Client(narrow.address) as client:
+        with pytest.raises(InvalidArgument, match=r"the answer has \d+ bytes, the limit is 4096"):
+            translate(client, *[TEXT] * 4, model="tiny-transformer", include_attention=True)
+
+
+def test_a_request_above_the_message_limit_is_refused(narrow: RunningServer) -> None:
+    with Client(narrow.address) as client:
+        with pytest.raises(TranslationError, match="RESOURCE_EXHAUSTED.*4096"):
+            translate(client, " " * 5000)
+
+
+def test_a_request_without_a_deadline_gets_the_servers(narrow: RunningServer) -> None:
+    beam = pb.DecodingOptions(beam_size=32, max_length=80, max_length_ratio=0)
+    with Client(narrow.address, timeout_seconds=None) as client, pytest.raises(DeadlineExceeded):
+        translate(client, *[TEXT] * 4, model="tiny-bahdanau", options=beam)

@@ -1,0 +1,304 @@
+"""The server's life: loading, serving, draining, stopping, and what its ports answer meanwhile."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import grpc
+import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import HealthStub
+from grpc_reflection.v1alpha.reflection_pb2 import (
+    ServerReflectionRequest,
+    ServerReflectionResponse,
+)
+
+from service.config import ServerConfig
+from service.engine import Engine
+from service.pb import translation_pb2 as pb
+from service.pb.translation_pb2_grpc import TranslationServiceStub
+from service.rpc import read_bundles
+from service.server import Server
+from tests.running_server import RunningServer, run_service, running_server
+
+SERVING, NOT_SERVING = HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING
+# Minutes of work for one core: 256 sentences in beams of 32 that never end by themselves.
+ENDLESS = pb.TranslateRequest(
+    contents=["Two young women are walking."] * 256,
+    model="tiny-bahdanau",
+    options=pb.DecodingOptions(beam_size=32, max_length=80, max_length_ratio=0),
+)
+
+
+@asynccontextmanager
+async def started(
+    models: Path, **settings: object
+) -> AsyncIterator[tuple[Server, grpc.aio.Channel]]:
+    """A server of this process that hasn't loaded its models, and a channel to it."""
+    config = ServerConfig(models=models, port=0, metrics_port=0, **settings)  # type: ignore[arg-type]
+    server = Server(config, read_bundles(models))
+    await server.start()
+    async with grpc.aio.insecure_channel(f"localhost:{server.port}") as channel:
+        yield server, channel
+    await server.stop()
+
+
+def engine_of(server: Server, name: str) -> Engine:
+    [engine] = [model.translator.engine for model in server.models if model.name == name]
+    return engine
+
+
+def handled(server: Server, code: str) -> float:
+    """How many Translate rpcs ended with a code."""
+    names = {"grpc_service": "nmt.v1.TranslationService", "grpc_method": "Translate"}
+    labels = {"grpc_type": "unary", **names, "grpc_code": code}
+    return server.metrics.registry.get_sample_value("grpc_server_handled_total", labels) or 0
+
+
+async def code_of(call: Awaitable[object]) -> grpc.StatusCode:
+    try:
+        await call
+    except grpc.aio.AioRpcError as error:
+        return error.code()
+    return grpc.StatusCode.OK
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Lets the other tasks run until it is so; the test's timeout bounds it."""
+    while not condition():
+        await asyncio.sleep(0)
+
+
+async def health_of(channel: grpc.aio.Channel, name: str = "") -> int:
+    status: int = (await HealthStub(channel).Check(HealthCheckRequest(service=name))).status
+    return status
+
+
+def test_the_server_is_not_serving_until_its_models_are_loaded(models: Path) -> None:
+    async def scenario() -> None:
+        async with started(models) as (server, channel):
+            stub = TranslationServiceStub(channel)
+            names = ("", "tiny-bahdanau", "tiny-transformer")
+            assert [await health_of(channel, name) for name in names] == [NOT_SERVING] * 3
+            assert await code_of(stub.ListModels(pb.ListModelsRequest())) == (
+                grpc.StatusCode.UNAVAILABLE
+            )
+            await server.load()
+            assert [await health_of(channel, name) for name in names] == [SERVING] * 3
+            listed = await stub.ListModels(pb.ListModelsRequest())
+            assert len(listed.models) == 2
+
+    asyncio.run(scenario())
+
+
+def test_health_knows_no_other_names(server: RunningServer) -> None:
+    with grpc.insecure_channel(server.address) as channel:
+        with pytest.raises(grpc.RpcError) as caught:
+            HealthStub(channel).Check(HealthCheckRequest(service="nobody"))
+        assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+        watch = HealthStub(channel).Watch(HealthCheckRequest(service="nobody"))
+        assert next(watch).status == HealthCheckResponse.SERVICE_UNKNOWN
+        watch.cancel()
+
+
+def test_a_caller_who_leaves_frees_the_rows_and_is_counted(models: Path) -> None:
+    async def scenario() -> None:
+        async with started(models, workers=1) as (server, channel):
+            await server.load()
+            engine = engine_of(server, ENDLESS.model)
+            call = TranslationServiceStub(channel).Translate(ENDLESS)
+            await until(lambda: engine.num_rows > 0)
+            call.cancel()
+            await until(lambda: engine.num_rows == 0 == engine.num_waiting)
+            await until(lambda: handled(server, "Canceled") == 1)
+            assert handled(server, "OK") == 0
+
+    asyncio.run(scenario())
+
+
+def test_what_was_accepted_before_a_stop_is_answered(models: Path) -> None:
+    async def scenario() -> None:
+        async with started(models, workers=1, max_rows=32) as (server, channel):
+            await server.load()
+            engine = engine_of(server, ENDLESS.model)
+            request = pb.TranslateRequest(
+                contents=ENDLESS.contents[:8], model=ENDLESS.model, options=ENDLESS.options
+            )
+            call = TranslationServiceStub(channel).Translate(request)
+            await until(lambda: engine.num_rows > 0)
+            await server.stop()
+            assert len((await call).translations) == 8
+
+    asyncio.run(scenario())
+
+
+def test_a_drain_ends_with_its_time(models: Path) -> None:
+    async def scenario() -> None:
+        async with started(models, workers=1, drain_seconds=0) as (server, channel):
+            await server.load()
+            engine = engine_of(server, ENDLESS.model)
+            call = TranslationServiceStub(channel).Translate(ENDLESS)
+            await until(lambda: engine.num_rows > 0)
+            await server.stop()
+            assert await code_of(call) in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_an_idle_server_with_success(number: signal.Signals, models: Path) -> None:
+    with running_server(models) as server:
+        server.process.send_signal(number)
+        assert server.process.wait() == 0
+
+
+def test_watchers_of_health_hear_of_the_stop_and_do_not_delay_it(models: Path) -> None:
+    with running_server(models, "--drain-seconds=3600") as server:
+        with grpc.insecure_channel(server.address) as channel:
+            watch = HealthStub(channel).Watch(HealthCheckRequest())
+            assert next(watch).status == SERVING
+            server.process.terminate()
+            assert [update.status for update in watch] == [NOT_SERVING]
+        assert server.process.wait() == 0
+
+
+def test_a_second_signal_ends_the_server_at_once(models: Path) -> None:
+    with running_server(models, "--drain-seconds=3600") as server:
+        with grpc.insecure_channel(server.address) as channel:
+            watch = HealthStub(channel).Watch(HealthCheckRequest())
+            assert next(watch).status == SERVING
+            call = TranslationServiceStub(channel).Translate.future(ENDLESS)
+            while 'nmt_rows_in_flight{model="tiny-bahdanau"} 0.0' in server.metrics():
+                pass
+            server.process.terminate()
+            assert next(watch).status == NOT_SERVING
+            server.process.terminate()
+            assert server.process.wait() == -signal.SIGTERM
+            assert call.code() is grpc.StatusCode.UNAVAILABLE
+
+
+def test_the_first_line_says_what_is_served_and_what_to_try(server: RunningServer) -> None:
+    assert "tiny-bahdanau 1 (en to fr, fp32 on cpu), tiny-transformer 1" in server.banner
+    assert f"python -m service translate --server localhost:{server.port}" in server.banner
+
+
+def test_rpcs_and_models_are_in_the_metrics(server: RunningServer) -> None:
+    with grpc.insecure_channel(server.address) as channel:
+        TranslationServiceStub(channel).ListModels(pb.ListModelsRequest())
+    metrics = server.metrics()
+    labels = 'grpc_method="ListModels",grpc_service="nmt.v1.TranslationService",grpc_type="unary"'
+    assert f'grpc_server_handled_total{{grpc_code="OK",{labels}}}' in metrics
+    assert (
+        'nmt_model_info{architecture="bahdanau",model="tiny-bahdanau",precision="fp32"' in metrics
+    )
+    assert "nmt_build_info" in metrics
+
+
+def test_a_method_that_does_not_exist_makes_no_label(server: RunningServer) -> None:
+    with grpc.insecure_channel(server.address) as channel:
+        with pytest.raises(grpc.RpcError):
+            channel.unary_unary("/nmt.v1.TranslationService/Invented")(b"")
+    assert "Invented" not in server.metrics()
+
+
+def reflect(
+    server: RunningServer, version: str, requests: Iterable[ServerReflectionRequest]
+) -> list[ServerReflectionResponse]:
+    with grpc.insecure_channel(server.address) as channel:
+        call = channel.stream_stream(
+            f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo",
+            request_serializer=ServerReflectionRequest.SerializeToString,
+            response_deserializer=ServerReflectionResponse.FromString,
+        )
+        return list(call(iter(requests)))
+
+
+def messages_in(response: ServerReflectionResponse) -> set[str]:
+    files = map(
+        FileDescriptorProto.FromString, response.file_descriptor_response.file_descriptor_proto
+    )
+    return {f"{file.package}.{message.name}" for file in files for message in file.message_type}
+
+
+@pytest.mark.parametrize("version", ["v1", "v1alpha"])
+def test_grpcurl_finds_services_and_messages(version: str, server: RunningServer) -> None:
+    listed, described, message = reflect(
+        server,
+        version,
+        [
+            ServerReflectionRequest(list_services="*"),
+            ServerReflectionRequest(file_containing_symbol="nmt.v1.TranslationService"),
+            ServerReflectionRequest(file_containing_symbol="nmt.v1.Attention"),
+        ],
+    )
+    services = {service.name for service in listed.list_services_response.service}
+    assert {"nmt.v1.TranslationService", "grpc.health.v1.Health"} <= services
+    assert "nmt.v1.TranslateRequest" in messages_in(described) & messages_in(message)
+
+
+@pytest.mark.parametrize("version", ["v1", "v1alpha"])
+def test_every_listed_service_can_be_described(version: str, server: RunningServer) -> None:
+    [listed] = reflect(server, version, [ServerReflectionRequest(list_services="*")])
+    for service in listed.list_services_response.service:
+        request = ServerReflectionRequest(file_containing_symbol=service.name)
+        assert messages_in(*reflect(server, version, [request]))
+
+
+def test_ghz_finds_a_method_by_its_name(server: RunningServer) -> None:
+    found, missing = reflect(
+        server,
+        "v1alpha",
+        [
+            ServerReflectionRequest(file_containing_symbol=f"nmt.v1.TranslationService.{method}")
+            for method in ("Translate", "Invented")
+        ],
+    )
+    assert "nmt.v1.TranslateRequest" in messages_in(found)
+    assert missing.error_response.error_code == grpc.StatusCode.NOT_FOUND.value[0]
+
+
+def test_reflection_can_be_switched_off(models: Path) -> None:
+    with running_server(models, "--reflection=off") as server:
+        with pytest.raises(grpc.RpcError) as caught:
+            reflect(server, "v1alpha", [ServerReflectionRequest(list_services="*")])
+        assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_a_wrong_flag_and_a_wrong_variable_are_both_named(models: Path) -> None:
+    result = run_service("serve", f"--models={models}", "--port=99999", NMT_WORKER="2")
+    assert result.returncode == 2
+    assert "NMT_WORKER is not a setting; did you mean NMT_WORKERS?" in result.stderr
+    assert "--port is 99999: expected at least 0 and at most 65535" in result.stderr
+
+
+def test_a_directory_without_bundles_is_refused(tmp_path: Path) -> None:
+    result = run_service("serve", f"--models={tmp_path}")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"{tmp_path} has no bundle" in result.stderr
+
+
+@pytest.mark.parametrize(("flag", "port"), [("--port", "port"), ("--metrics-port", "metrics_port")])
+def test_a_taken_port_is_refused(flag: str, port: str, models: Path, server: RunningServer) -> None:
+    flags = {"--port": "0", "--metrics-port": "0", flag: str(getattr(server, port))}
+    arguments = [argument for pair in flags.items() for argument in pair]
+    result = run_service("serve", f"--models={models}", *arguments)
+    assert result.returncode == 2
+    assert f"{flag}: can't listen on localhost:{flags[flag]}" in result.stderr
+
+
+def test_an_unserved_default_model_is_refused(models: Path) -> None:
+    arguments = ("--port=0", "--metrics-port=0", "--default-model=other")
+    result = run_service("serve", f"--models={models}", *arguments)
+    assert result.returncode == 2
+    assert "default model 'other' is not served; served: tiny-bahdanau" in result.stderr
+
+
+def test_a_precision_that_a_bundle_lacks_is_refused(models: Path) -> None:
+    result = run_service(
+        "serve", f"--models={models}", "--port=0", "--metrics-port=0", "--precision=int8"
+    )
+    assert result.returncode == 2
+    assert "precision int8 is not in bundle tiny-bahdanau" in result.stderr
