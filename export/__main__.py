@@ -1,0 +1,173 @@
+"""The command line of export.
+
+python -m export bundle CHECKPOINT DIRECTORY --valid FILE --test FILE [--precision int8]
+python -m export verify BUNDLE --valid FILE
+python -m export rebuild BUNDLE DIRECTORY
+python -m export inspect BUNDLE
+"""
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from export.alignment import best_attention_layer
+from export.assemble import Description
+from export.build import Evidence, Trained, build_bundle
+from export.rebuild import attention_layer_of, network_of, rebuild
+from export.verify import EvalSet, ParityError, Tolerances, verify
+from service.bundle import PRECISIONS, Limits, read_bundle
+from service.errors import BundleError
+from training.data import Example, encode_pairs, read_pairs
+from training.vocabulary import load_vocabulary
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m export",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(required=True)
+    _add_bundle(commands.add_parser("bundle", help="export, verify and write a checkpoint"))
+    _add_verify(commands.add_parser("verify", help="hold a bundle against its own weights"))
+    _add_rebuild(commands.add_parser("rebuild", help="write a bundle's weights in float32"))
+    _add_inspect(commands.add_parser("inspect", help="print what a bundle is"))
+    options = parser.parse_args(arguments)
+    try:
+        options.command(options)
+    except (BundleError, ParityError, OSError, ValueError) as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _add_bundle(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("checkpoint", type=Path, help="best.pt of a training run")
+    parser.add_argument("directory", type=Path, help="of the new bundle")
+    parser.add_argument("--precision", nargs="+", choices=PRECISIONS, default=["int8"])
+    parser.add_argument("--name", help="what clients ask for; default: the run's name")
+    parser.add_argument("--version", default="1", help="of the model")
+    parser.add_argument("--test", type=Path, required=True, help="gzipped pairs to score it on")
+    parser.add_argument("--max-source-tokens", type=int, default=256)
+    parser.add_argument("--max-target-tokens", type=int, default=256)
+    parser.add_argument("--calibration-sentences", type=int, default=400)
+    parser.add_argument(
+        "--attention-layer", type=int, help="that is returned; default: the one that aligns best"
+    )
+    _add_evidence(parser)
+    parser.set_defaults(command=_bundle)
+
+
+def _add_evidence(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--valid", type=Path, required=True, help="gzipped pairs to verify on")
+    parser.add_argument("--sentences", type=int, help="verify on as many of them; default: all")
+    parser.add_argument("--max-bleu-loss", type=float, default=0.4, help="that int8 may cost")
+
+
+def _bundle(options: argparse.Namespace) -> None:
+    trained = Trained.load(options.checkpoint)
+    data = trained.config["data"]
+    column = data["column_languages"].index(data["source_language"])
+    calibration = _calibration(options.valid, column, trained.vocabulary, options)
+    layer = options.attention_layer
+    description = Description(
+        name=options.name or trained.config["name"],
+        version=options.version,
+        source_language=data["source_language"],
+        target_language=data["target_language"],
+        limits=Limits(options.max_source_tokens, options.max_target_tokens),
+        attention_layer=best_attention_layer(trained.model, calibration)
+        if layer is None
+        else layer,
+    )
+    evidence = Evidence(
+        calibration,
+        EvalSet.load(options.valid, column, options.sentences),
+        EvalSet.load(options.test, column),
+    )
+    tolerances = Tolerances(bleu=options.max_bleu_loss)
+    bundle = build_bundle(
+        trained, options.directory, description, options.precision, evidence, tolerances
+    )
+    print(json.dumps(_results(bundle.manifest.provenance), indent=2))
+
+
+def _calibration(
+    path: Path, source_column: int, vocabulary: bytes, options: argparse.Namespace
+) -> list[Example]:
+    """Pairs of all lengths that the graphs take, from the shortest to the longest."""
+    limits = options.max_source_tokens, options.max_target_tokens
+    examples = [
+        example
+        for example in encode_pairs(load_vocabulary(vocabulary), read_pairs(path, source_column))
+        if len(example.source_ids) <= limits[0] and len(example.target_ids) < limits[1]
+    ]
+    examples.sort(key=lambda example: len(example.source_ids))
+    return examples[:: max(1, len(examples) // options.calibration_sentences)]
+
+
+def _add_verify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("bundle", type=Path)
+    parser.add_argument("--source-column", type=int, choices=(0, 1), default=0)
+    _add_evidence(parser)
+    parser.set_defaults(command=_verify)
+
+
+def _verify(options: argparse.Namespace) -> None:
+    bundle = read_bundle(options.bundle)
+    sentences = EvalSet.load(options.valid, options.source_column, options.sentences)
+    tolerances = Tolerances(bleu=options.max_bleu_loss)
+    layer = attention_layer_of(bundle)
+    print(json.dumps(verify(bundle, network_of(bundle), layer, sentences, tolerances), indent=2))
+
+
+def _add_rebuild(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("bundle", type=Path)
+    parser.add_argument("directory", type=Path, help="of the new bundle")
+    parser.set_defaults(command=_rebuild)
+
+
+def _rebuild(options: argparse.Namespace) -> None:
+    rebuild(read_bundle(options.bundle), options.directory)
+
+
+def _add_inspect(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("bundle", type=Path)
+    parser.set_defaults(command=_inspect)
+
+
+def _inspect(options: argparse.Namespace) -> None:
+    bundle = read_bundle(options.bundle)
+    manifest = bundle.manifest
+    graphs = {
+        f"{precision}/{graph}": dict(_operators(bundle.graph_path(precision, graph)))
+        for precision in manifest.precisions
+        for graph in ("encoder", "step")
+    }
+    summary = {
+        "model": f"{manifest.name} {manifest.version} ({manifest.architecture})",
+        "languages": " -> ".join(manifest.languages),
+        "bytes": {name: record.size for name, record in sorted(manifest.files.items())},
+        "operators": graphs,
+        **_results(manifest.provenance),
+    }
+    print(json.dumps(summary, indent=2))
+
+
+def _operators(path: Path) -> list[tuple[str, int]]:
+    nodes = onnx.load(path, load_external_data=False).graph.node
+    return Counter(node.op_type for node in nodes).most_common()
+
+
+def _results(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: provenance[key] for key in ("verification", "scores") if key in provenance}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""The files of a bundle from a network: graphs of each precision, and the manifest that describes
+them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from export.graphs import (
+    ActivationRange,
+    FloatProducts,
+    GraphOptions,
+    IntegerProducts,
+    Products,
+    encoder_graph,
+    num_attention_heads,
+    step_graph,
+)
+from service.bundle import Attention, Limits, Manifest, SearchDefaults, SpecialIds, TensorSpec
+from training.model import Translator
+from training.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+
+NETWORK = "network"
+"""The key of the provenance under which `Translator.config_dict()` is kept."""
+ATTENTION_LAYER = "attention_layer"
+"""The key of the provenance for the decoder layer whose attention the step returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a network doesn't know about itself."""
+
+    name: str
+    version: str
+    source_language: str
+    target_language: str
+    limits: Limits
+    attention_layer: int
+
+    @property
+    def graph_options(self) -> GraphOptions:
+        limits = self.limits
+        return GraphOptions(
+            self.attention_layer, limits.max_source_tokens, limits.max_target_tokens
+        )
+
+
+def graph_files(
+    model: Translator,
+    precisions: Iterable[str],
+    options: GraphOptions,
+    ranges: Mapping[str, ActivationRange],
+) -> dict[str, bytes]:
+    """The graphs of each precision by their path in a bundle; only int8 needs the ranges."""
+    files = {}
+    for precision in precisions:
+        for name, write in (("encoder", encoder_graph), ("step", step_graph)):
+            graph = write(model, _products(precision, ranges), options)
+            files[f"{precision}/{name}.onnx"] = graph.SerializeToString()
+    return files
+
+
+def manifest_for(
+    model: Translator,
+    description: Description,
+    precisions: Iterable[str],
+    provenance: Mapping[str, Any],
+) -> Manifest:
+    """The manifest of a network's bundle; the provenance also gets what `rebuild` needs."""
+    limits = description.limits
+    return Manifest(
+        name=description.name,
+        version=description.version,
+        architecture=model.config.architecture,
+        source_language=description.source_language,
+        target_language=description.target_language,
+        vocabulary_size=model.embedding.weight.size(0),
+        special_ids=SpecialIds(pad=PAD_ID, eos=EOS_ID, decoder_start=BOS_ID, unk=UNK_ID),
+        limits=limits,
+        memory=tuple(TensorSpec(spec.name, spec.axes) for spec in model.memory_specs),
+        state=tuple(TensorSpec(spec.name, spec.axes) for spec in model.state_specs),
+        attention=Attention(layer=0, num_layers=1, num_heads=num_attention_heads(model)),
+        precisions=tuple(precisions),
+        search=SearchDefaults(max_length=limits.max_target_tokens),
+        provenance={
+            **provenance,
+            NETWORK: model.config_dict(),
+            ATTENTION_LAYER: description.attention_layer,
+        },
+    )
+
+
+def _products(precision: str, ranges: Mapping[str, ActivationRange]) -> Products:
+    if precision == "fp32":
+        return FloatProducts()
+    if precision == "int8":
+        return IntegerProducts(ranges)
+    raise ValueError(f"precision {precision!r} can't be written; choose fp32 or int8")

@@ -1,0 +1,105 @@
+"""A translator as an encoder graph and a step graph, which hold to docs/interfaces.md.
+
+Each architecture is written down once, in `transformer` and `bahdanau`, against the `Products` of
+a precision.
+"""
+
+from typing import Protocol
+
+import numpy as np
+import onnx
+
+from export.graphs.bahdanau import BahdanauGraphs, gru_parameters
+from export.graphs.builder import GraphBuilder, weights_of
+from export.graphs.parts import GraphOptions, Layers
+from export.graphs.products import (
+    SCALE,
+    ActivationRange,
+    FloatProducts,
+    IntegerProducts,
+    Products,
+    quantize_rows,
+)
+from export.graphs.transformer import TransformerGraphs
+from training.bahdanau import Bahdanau
+from training.model import Translator
+from training.transformer import Transformer
+
+__all__ = [
+    "SCALE",
+    "ActivationRange",
+    "FloatProducts",
+    "GraphOptions",
+    "IntegerProducts",
+    "Products",
+    "encoder_graph",
+    "gru_parameters",
+    "num_attention_heads",
+    "num_attention_layers",
+    "quantize_rows",
+    "step_graph",
+    "weights_of",
+]
+
+
+class Writer(Protocol):
+    """What each architecture provides."""
+
+    def write_encoder(self) -> None: ...
+    def write_step(self) -> None: ...
+
+
+def encoder_graph(model: Translator, products: Products, options: GraphOptions) -> onnx.ModelProto:
+    """source_ids (sentence, source), source_lengths (sentence,) -> memory and initial state."""
+    graph = GraphBuilder("encoder")
+    graph.input("source_ids", np.int64, ["sentence", "source"])
+    graph.input("source_lengths", np.int64, ["sentence"])
+    _writer(model, Layers(graph, products), options).write_encoder()
+    initial = [spec for spec in model.state_specs if "target" not in spec.axes]
+    for spec in (*model.memory_specs, *initial):
+        # What leaves the encoder has one row per sentence; beams come later.
+        axes = ["sentence" if axis == "sentence * beam" else axis for axis in spec.axes]
+        graph.output(spec.name, np.float32, axes)
+    return graph.build()
+
+
+def step_graph(model: Translator, products: Products, options: GraphOptions) -> onnx.ModelProto:
+    """tokens (sentence, beam) and what is kept -> candidates, attention, log_probs, next state."""
+    graph = GraphBuilder("step")
+    graph.input("tokens", np.int64, ["sentence", "beam"])
+    graph.input("positions", np.int32, ["rows"])
+    graph.input("source_lengths", np.int64, ["sentence"])
+    graph.input("num_candidates", np.int64, [1])
+    for spec in (*model.memory_specs, *model.state_specs):
+        graph.input(spec.name, np.float32, _row_axes(spec.axes))
+    _writer(model, Layers(graph, products), options).write_step()
+    heads = num_attention_heads(model)
+    graph.output("candidate_log_probs", np.float32, ["rows", "candidates"])
+    graph.output("candidate_ids", np.int64, ["rows", "candidates"])
+    graph.output("attention", np.float32, ["rows", heads, "source"])
+    graph.output("log_probs", np.float32, ["rows", model.embedding.weight.size(0)])
+    for spec in model.state_specs:
+        graph.output(f"next_{spec.name}", np.float32, _row_axes(spec.axes))
+    return graph.build()
+
+
+def num_attention_heads(model: Translator) -> int:
+    """Heads of the one layer whose attention a step returns."""
+    return model.config.num_heads if isinstance(model, Transformer) else 1
+
+
+def num_attention_layers(model: Translator) -> int:
+    """Layers whose attention a step could return, one of which `GraphOptions` names."""
+    return model.config.decoder_layers if isinstance(model, Transformer) else 1
+
+
+def _writer(model: Translator, layers: Layers, options: GraphOptions) -> Writer:
+    if isinstance(model, Transformer):
+        return TransformerGraphs(model, layers, options)
+    if isinstance(model, Bahdanau):
+        return BahdanauGraphs(model, layers, options)
+    raise TypeError(f"no graphs are known for a {type(model).__name__}")
+
+
+def _row_axes(axes: tuple[str | int, ...]) -> list[str | int]:
+    return ["rows" if axis == "sentence * beam" else axis for axis in axes]

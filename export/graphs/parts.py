@@ -1,0 +1,95 @@
+"""Pieces that the graphs of every architecture are made of."""
+
+import math
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from export.graphs.builder import Array, GraphBuilder
+from export.graphs.products import Products
+from training.model import TiedEmbedding
+
+
+@dataclass(frozen=True, slots=True)
+class GraphOptions:
+    """What a bundle fixes about its graphs besides the network."""
+
+    attention_layer: int
+    """The decoder layer whose attention the step returns."""
+    max_source_tokens: int
+    """With EOS."""
+    max_target_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """Writes torch modules into a graph, each under its path in the network's state dict."""
+
+    graph: GraphBuilder
+    products: Products
+
+    def linear(self, path: str, module: nn.Linear, tensor: str) -> str:
+        """tensor (..., in) -> (..., out)."""
+        bias = None if module.bias is None else array(module.bias)
+        return self.products.linear(self.graph, path, array(module.weight), bias, tensor)
+
+    def residual_norm(self, path: str, norm: nn.LayerNorm, hidden: str, update: str) -> str:
+        """LayerNorm of hidden + update."""
+        return self.graph.op(
+            "LayerNormalization",
+            self.graph.op("Add", hidden, update),
+            self.graph.constant(f"{path}.weight", array(norm.weight)),
+            self.graph.constant(f"{path}.bias", array(norm.bias)),
+            axis=-1,
+            epsilon=norm.eps,
+        )
+
+    def embed(self, embedding: TiedEmbedding, ids: str) -> str:
+        """ids (...) -> scaled embeddings (..., size)."""
+        weight = array(embedding.weight)
+        return self.products.lookup(self.graph, "embedding", weight, embedding.scale, ids)
+
+    def write_candidates(self, embedding: TiedEmbedding, features: str) -> None:
+        """features (rows, size) -> log_probs, candidate_log_probs and candidate_ids."""
+        weight = array(embedding.weight)
+        logits = self.products.linear(self.graph, "embedding", weight, None, features)
+        log_probs = self.graph.op("LogSoftmax", logits, name="log_probs", axis=-1)
+        block = _block_size(len(weight))
+        if block is None:
+            names = ("candidate_log_probs", "candidate_ids")
+            self.graph.ops("TopK", log_probs, "num_candidates", names=names, axis=-1)
+        else:
+            self._write_top_of_blocks(log_probs, block, len(weight) // block)
+
+    def _write_top_of_blocks(self, log_probs: str, block: int, num_blocks: int) -> None:
+        """The best k of a row are in the k blocks with the best maxima.
+
+        TopK is scalar code; maxima of blocks are vectorised and leave it a tenth of the work.
+        """
+        graph = self.graph
+        blocks = graph.op("Reshape", log_probs, graph.ints(-1, num_blocks, block))
+        maxima = graph.op("ReduceMax", blocks, graph.ints(2), keepdims=0)
+        count = graph.op("Min", "num_candidates", graph.ints(num_blocks))
+        _, chosen = graph.ops("TopK", maxima, count, names=("maxima", "blocks"), axis=-1)
+        indices = graph.op("Unsqueeze", chosen, graph.ints(2))
+        contents = graph.op("GatherND", blocks, indices, batch_dims=1)
+        flat = graph.op("Reshape", contents, graph.ints(0, -1))
+        names = ("candidate_log_probs", "places")
+        _, places = graph.ops("TopK", flat, "num_candidates", names=names, axis=-1)
+        size = graph.ints(block)
+        source_block = graph.op("GatherElements", chosen, graph.op("Div", places, size), axis=1)
+        start = graph.op("Mul", source_block, size)
+        graph.op("Add", start, graph.op("Mod", places, size), name="candidate_ids")
+
+
+def _block_size(vocabulary_size: int) -> int | None:
+    """The divisor of the vocabulary's size that is nearest to its root, None if all are far."""
+    root = math.isqrt(vocabulary_size)
+    divisors = (d for d in range(root // 4 + 1, 4 * root) if vocabulary_size % d == 0)
+    return min(divisors, key=lambda d: abs(math.log(d / root)), default=None)
+
+
+def array(tensor: Tensor) -> Array:
+    """A float32 copy that shares nothing with the network."""
+    copy: Array = tensor.detach().cpu().float().numpy().copy()
+    return copy

@@ -1,0 +1,91 @@
+"""Translating an evaluation set with any engine, and telling two engines' translations apart."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from service.decoding import DecodingOptions, Hypothesis, StepModel, decode, score
+from service.text import Tokenizer
+from training.evaluate import BleuScore, corpus_bleu, load_eval_set
+
+
+@dataclass(frozen=True, slots=True)
+class EvalSet:
+    """Sentences, and the references of each."""
+
+    sources: Sequence[str]
+    references: Sequence[Sequence[str]]
+
+    @classmethod
+    def load(cls, path: Path, source_column: int, max_sentences: int | None = None) -> "EvalSet":
+        """The distinct sources of a file of pairs, or as many, evenly spread over it."""
+        sources, references = load_eval_set(path, source_column)
+        step = max(1, len(sources) // (max_sentences or len(sources)))
+        chosen = slice(0, step * (max_sentences or len(sources)), step)
+        return cls(sources[chosen], references[chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class Translations:
+    """The best hypothesis of each sentence, and their BLEU."""
+
+    source_ids: Sequence[Sequence[int]]
+    hypotheses: Sequence[Hypothesis]
+    score: BleuScore
+
+    def same_share(self, other: "Translations") -> float:
+        """The share of sentences that got the same ids, from 0 to 1."""
+        return 1 - len(self.differing(other)) / len(self.hypotheses)
+
+    def differing(self, other: "Translations") -> list[int]:
+        """The sentences that did not."""
+        pairs = zip(self.hypotheses, other.hypotheses, strict=True)
+        return [index for index, (a, b) in enumerate(pairs) if a.ids != b.ids]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A sentence that got two translations, and how far apart these are in the reference."""
+
+    sentence: int
+    gap: float
+
+
+def translate(
+    model: StepModel, tokenizer: Tokenizer, sentences: EvalSet, beam_size: int, max_rows: int
+) -> Translations:
+    """Decode all sentences with the search that serves, `max_rows` rows in flight."""
+    source_ids = [[*tokenizer.encode(text), model.eos_id] for text in sentences.sources]
+    found = decode(model, source_ids, DecodingOptions(beam_size=beam_size), max_rows=max_rows)
+    best = [hypotheses[0] for hypotheses in found]
+    texts = [tokenizer.decode(hypothesis.ids) for hypothesis in best]
+    return Translations(source_ids, best, corpus_bleu(texts, sentences.references))
+
+
+def differences(
+    reference: StepModel, expected: Translations, found: Translations
+) -> list[Difference]:
+    """Where two engines differ, and whether the reference could tell.
+
+    The gap is between the two tokens at which a greedy search went apart, or between the scores of
+    the two translations, whichever is smaller: a beam can go apart long before the best one does.
+    """
+    indices = expected.differing(found)
+    if not indices:
+        return []
+    sources = [expected.source_ids[i] for i in indices]
+    first, second = (
+        score(reference, sources, [side.hypotheses[i].ids for i in indices])
+        for side in (expected, found)
+    )
+    return [Difference(i, _gap(a, b)) for i, a, b in zip(indices, first, second, strict=True)]
+
+
+def _gap(a: Hypothesis, b: Hypothesis) -> float:
+    # Where one translation is the beginning of the other, its EOS is what differs.
+    common = min(len(a.ids), len(b.ids))
+    split = next((i for i in range(common) if a.ids[i] != b.ids[i]), common)
+    by_token = np.abs(a.token_log_probs[split] - b.token_log_probs[split])
+    return float(min(by_token, abs(a.score - b.score)))

@@ -1,0 +1,52 @@
+"""Tiny networks with everything that exporting them needs, and int8 bundles of them."""
+
+from pathlib import Path
+
+import pytest
+
+from export.assemble import Description, graph_files, manifest_for
+from export.quantize import calibrate
+from service.bundle import Bundle, write_bundle
+from tests.tiny_bundle import LIMITS, random_sources, tiny_network
+from training.model import Translator
+from training.vocabulary import train_vocabulary
+
+ARCHITECTURES = ["transformer", "bahdanau"]
+TEXT = (
+    "A man in a blue shirt is standing on a ladder cleaning a window.",
+    "Two young women are walking down the street with their dogs.",
+    "The quick brown fox jumps over the lazy dog, doesn't it?",
+    "Deux jeunes femmes marchent dans la rue avec leurs chiens.",
+)
+
+
+@pytest.fixture(scope="session", params=ARCHITECTURES)
+def network(request: pytest.FixtureRequest) -> Translator:
+    return tiny_network(request.param)
+
+
+@pytest.fixture(scope="session")
+def vocabulary(network: Translator) -> bytes:
+    return train_vocabulary(TEXT * 25, network.config.vocabulary_size, 1.0)
+
+
+@pytest.fixture(scope="session")
+def description() -> Description:
+    return Description("tiny", "1", "en", "fr", LIMITS, attention_layer=0)
+
+
+@pytest.fixture(scope="session")
+def both(
+    network: Translator,
+    vocabulary: bytes,
+    description: Description,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Bundle:
+    """A bundle in float32 and int8, calibrated on random words."""
+    options = description.graph_options
+    sources = random_sources(24)
+    ranges = calibrate(network, options, list(zip(sources, sources[::-1], strict=True)))
+    files = graph_files(network, ["fp32", "int8"], options, ranges)
+    directory: Path = tmp_path_factory.mktemp("bundles") / "both"
+    manifest = manifest_for(network, description, ["fp32", "int8"], {})
+    return write_bundle(directory, manifest, files | {"source.model": vocabulary})

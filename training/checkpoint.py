@@ -1,0 +1,83 @@
+"""Checkpoints: files of plain tensors and values, replaced atomically and read without pickled code.
+
+Both files of a run hold `config`, `model_config`, `vocabulary`, `step`, `best_bleu` and `average`, the averaged weights; `last.pt`
+also holds all that training goes on from.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from training.config import TrainingConfig
+from training.model import Translator, build_model
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedTranslator:
+    """What evaluation and export need of a checkpoint."""
+
+    model: Translator  # with the averaged weights, in evaluation mode
+    vocabulary: bytes  # of the SentencePiece file
+    config: TrainingConfig
+    step: int
+    validation_bleu: float  # greedy; the best so far
+
+    @property
+    def num_parameters(self) -> int:
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+
+def load_translator(path: Path) -> TrainedTranslator:
+    """Build the model of `best.pt` or `last.pt` with its averaged weights.
+
+    Raises:
+        FileNotFoundError, pickle.UnpicklingError: as `load_checkpoint`.
+    """
+    state = load_checkpoint(path)
+    model = build_model(state["model_config"])
+    model.load_state_dict(state["average"])
+    return TrainedTranslator(
+        model=model.eval(),
+        vocabulary=tensor_to_bytes(state["vocabulary"]),
+        config=TrainingConfig.from_dict(state["config"]),
+        step=state["step"],
+        validation_bleu=state["best_bleu"],
+    )
+
+
+def save_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
+    """Write `state` (nested dicts and lists of tensors, numbers and strings) so that `path` always holds a whole file.
+
+    A process killed at any moment leaves either the old or the new checkpoint; a power cut too.
+    """
+    temporary = path.with_name(path.name + ".partial")
+    with temporary.open("wb") as file:
+        torch.save(dict(state), file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def load_checkpoint(path: Path) -> dict[str, Any]:
+    """Read what `save_checkpoint` wrote, on the CPU.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        pickle.UnpicklingError: if the file holds anything but tensors and plain values.
+    """
+    state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    return state
+
+
+def bytes_to_tensor(content: bytes) -> torch.Tensor:
+    """Return the bytes as a (size,) uint8 tensor, the form in which a checkpoint holds them."""
+    return torch.frombuffer(bytearray(content), dtype=torch.uint8)
+
+
+def tensor_to_bytes(content: torch.Tensor) -> bytes:
+    """The inverse of `bytes_to_tensor`."""
+    return content.numpy().tobytes()

@@ -1,0 +1,100 @@
+"""A torch translator as the `StepModel` that the service's search drives."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from service.decoding import StepOutput
+from training.data import pad
+from training.model import TensorSpec, Translator
+from training.vocabulary import BOS_ID, EOS_ID
+
+
+class TorchStepModel:
+    """Rows in flight on a `Translator`, which it puts in evaluation mode.
+
+    The attention that it gives is the mean over all heads of all layers, or over `attention_heads` of them.
+    """
+
+    start_id = BOS_ID
+    eos_id = EOS_ID
+
+    def __init__(self, model: Translator, attention_heads: slice = slice(None)) -> None:
+        self._model = model.eval()
+        self._heads = attention_heads
+        self._clear()
+
+    @torch.inference_mode()
+    def append(self, sources: Sequence[Sequence[int]], beam_size: int) -> None:
+        """Encode newcomers, ids with EOS, and append `beam_size` rows for each."""
+        lengths = torch.tensor([len(source) for source in sources])
+        memory, state = self._model.encode(pad(sources), lengths)
+        state = tuple(tensor.repeat_interleave(beam_size, 0) for tensor in state)
+        if len(self._lengths):
+            memory = _appended(self._memory, memory, self._model.memory_specs)
+            state = _appended(self._state, state, self._model.state_specs)
+        self._memory, self._state = memory, state
+        self._lengths = torch.cat([self._lengths, lengths])
+
+    @torch.inference_mode()
+    def step(
+        self,
+        tokens: NDArray[np.int64],
+        positions: NDArray[np.int32],
+        num_candidates: int,
+        attention: bool,
+        full: bool = False,
+    ) -> StepOutput:
+        """Feed (sentences, beams) tokens at (rows,) positions; give each row's best candidates."""
+        output = self._model.step(
+            torch.from_numpy(tokens),
+            torch.from_numpy(positions),
+            self._lengths,
+            self._memory,
+            self._state,
+        )
+        self._state = output.state
+        log_probs = output.logits.float().log_softmax(-1)
+        best = log_probs.topk(min(num_candidates, log_probs.size(1)))
+        weights = output.attention[:, self._heads].mean(1).numpy() if attention else None
+        everything = log_probs.numpy() if full else None
+        return StepOutput(best.values.numpy(), best.indices.numpy(), weights, everything)
+
+    @torch.inference_mode()
+    def reorder(self, rows: NDArray[np.int64]) -> None:
+        """Let new row i continue old row rows[i]; sentences not named leave."""
+        if not len(rows):
+            self._clear()
+            return
+        beam_size = len(self._state[0]) // len(self._lengths)
+        chosen = torch.from_numpy(rows)
+        sentences = chosen[::beam_size] // beam_size
+        self._state = tuple(tensor[chosen] for tensor in self._state)
+        self._memory = tuple(tensor[sentences] for tensor in self._memory)
+        self._lengths = self._lengths[sentences]
+
+    def _clear(self) -> None:
+        self._lengths = torch.zeros(0, dtype=torch.int64)
+        self._memory: tuple[Tensor, ...] = ()
+        self._state: tuple[Tensor, ...] = ()
+
+
+def _appended(
+    old: Sequence[Tensor], new: Sequence[Tensor], specs: Sequence[TensorSpec]
+) -> tuple[Tensor, ...]:
+    """Concatenate rows; axes after the first that differ in size ("source", "target") are padded."""
+    joined = []
+    for before, after, spec in zip(old, new, specs, strict=True):
+        sizes = [max(before.size(axis), after.size(axis)) for axis in range(1, len(spec.axes))]
+        joined.append(torch.cat([_padded(before, sizes), _padded(after, sizes)]))
+    return tuple(joined)
+
+
+def _padded(tensor: Tensor, sizes: Sequence[int]) -> Tensor:
+    """Pad the axes after the first to `sizes` with zeros."""
+    missing = [size - have for size, have in zip(sizes, tensor.shape[1:], strict=True)]
+    return functional.pad(tensor, [amount for size in reversed(missing) for amount in (0, size)])
