@@ -1,4 +1,4 @@
-"""The command line: `python -m training train CONFIG` and `python -m training evaluate CHECKPOINT`."""
+"""The command line: `python -m training train CONFIG`, `... evaluate CHECKPOINT`."""
 
 import argparse
 import dataclasses
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from service.decoding import DecodingOptions
+from service.errors import TranslationError
 from training.checkpoint import load_translator
-from training.config import ConfigError, TrainingConfig, load_config
+from training.config import TrainingConfig, load_config
 from training.evaluate import corpus_bleu, load_eval_set, translate
+from training.memory import keep_freed_memory
 from training.train import resume, start
 from training.vocabulary import load_vocabulary
-
-logger = logging.getLogger("training")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         status: int = options.command(options)
-    except (ConfigError, FileExistsError, FileNotFoundError, ValueError) as error:
+    except (OSError, ValueError, TranslationError) as error:
         parser.error(str(error))
     return status
 
@@ -55,6 +55,7 @@ def _train(options: argparse.Namespace) -> int:
         format="%(asctime)s %(message)s",
         handlers=[logging.StreamHandler(), logging.FileHandler(directory / "log.txt")],
     )
+    keep_freed_memory()
     goes_on = options.resume == "auto" and (directory / "last.pt").exists()
     trainer = resume(directory, config) if goes_on else start(config, directory)
     return 0 if trainer.run() else 1
@@ -83,7 +84,8 @@ def _evaluate(options: argparse.Namespace) -> int:
         options.output.write_text("".join(f"{line}\n" for line in hypotheses), encoding="utf-8")
     score = corpus_bleu(hypotheses, references)
     print(
-        f"BLEU {score.bleu:.2f} on {len(sources)} sources of {path.name}, step {trained.step}; {score.signature}"
+        f"BLEU {score.bleu:.2f} on {len(sources)} sources of {path.name}, "
+        f"step {trained.step}; {score.signature}"
     )
     return 0
 

@@ -1,7 +1,7 @@
-"""Checkpoints: files of plain tensors and values, replaced atomically and read without pickled code.
+"""Checkpoints: tensors and plain values, replaced atomically, read without pickled code.
 
-Both files of a run hold `config`, `model_config`, `vocabulary`, `step`, `best_bleu` and `average`, the averaged weights; `last.pt`
-also holds all that training goes on from.
+Both files of a run hold `config`, `model_config`, `vocabulary`, `step`, `best_bleu` and
+`average`, the averaged weights; `last.pt` also holds all that training goes on from.
 """
 
 import os
@@ -50,7 +50,7 @@ def load_translator(path: Path) -> TrainedTranslator:
 
 
 def save_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
-    """Write `state` (nested dicts and lists of tensors, numbers and strings) so that `path` always holds a whole file.
+    """Write nested dicts and lists of tensors, numbers and strings.
 
     A process killed at any moment leaves either the old or the new checkpoint; a power cut too.
     """

@@ -1,7 +1,7 @@
 """The training configuration: one TOML file, one frozen dataclass per section.
 
-Refuses unknown, missing and mistyped keys, all named at once, before any work starts. The `[model]` section is passed
-as it is to `training.model.build_model`, which checks it.
+Refuses unknown, missing and mistyped keys, all named at once, before any work starts. The
+`[model]` section is passed as it is to `training.model.build_model`, which checks it.
 """
 
 import tomllib
@@ -161,7 +161,8 @@ def _contradictions(data: DataConfig, optimizer: OptimizerConfig) -> list[str]:
     if sorted((data.source_language, data.target_language)) != sorted(data.column_languages):
         faults.append(
             f"data.source_language {data.source_language!r} and data.target_language "
-            f"{data.target_language!r} must be the two of data.column_languages {data.column_languages}"
+            f"{data.target_language!r} must be the two of "
+            f"data.column_languages {data.column_languages}"
         )
     if optimizer.name not in ("adam", "muon"):
         faults.append(f'optimizer.name = {optimizer.name!r} must be "adam" or "muon"')

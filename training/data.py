@@ -1,7 +1,8 @@
 """From files of sentence pairs to batches of token ids.
 
-Owns reading, filtering, augmentation and batching. Everything random follows from (seed, epoch), so the batches of an
-epoch are the same whenever and however often they are made: a run resumes from (epoch, batch index).
+Owns reading, filtering, augmentation and batching. Everything random follows from (seed, epoch),
+so the batches of an epoch are the same whenever and however often they are made: a run resumes
+from (epoch, batch index).
 """
 
 import gzip
@@ -114,7 +115,7 @@ class TrainingSet:
 def augment(
     pairs: Sequence[Pair], config: AugmentConfig, random: np.random.Generator
 ) -> list[Pair]:
-    """Join runs of neighbours and change the case of some pairs, as often as the configuration says."""
+    """Join runs of neighbours and change the case of some pairs."""
     augmented = []
     position = 0
     while position < len(pairs):
@@ -132,10 +133,11 @@ def augment(
 
 
 def bucket(examples: Sequence[Example], batch_tokens: int) -> list[list[Example]]:
-    """Cut the examples, sorted by length, into batches of at most `batch_tokens` padded source and target tokens.
+    """Cut the examples, sorted by length, into batches of `batch_tokens` padded tokens at most.
 
-    Equal lengths keep the order of `examples`, so shuffling them first varies the company an example is in. A single
-    example above the budget is a batch of its own.
+    Source and target tokens count. Equal lengths keep the order of `examples`, so shuffling them
+    first varies the company an example is in. A single example above the budget is a batch of its
+    own.
     """
     batches: list[list[Example]] = []
     source_len = target_len = 0

@@ -1,11 +1,11 @@
-"""Dropout with cheap random bits: on a CPU, torch's own spends a tenth of a training step on them."""
+"""Dropout with cheap random bits: torch's own costs a tenth of a training step on a CPU."""
 
 import torch
 from torch import Tensor, nn
 
 
 class ByteDropout(nn.Module):
-    """Inverted dropout (Srivastava et al. 2014) whose probability is rounded to a multiple of 1/256.
+    """Inverted dropout (Srivastava et al. 2014), its probability rounded to multiples of 1/256.
 
     One byte decides for each element, and eight come from one draw of torch's generator.
     """

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import sacrebleu
 import torch
@@ -41,7 +42,7 @@ def load_eval_set(path: Path, source_column: int = 0) -> tuple[list[str], list[l
 def corpus_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> BleuScore:
     """Score one hypothesis a source, cased, 13a tokens, against all its references (Post 2018)."""
     width = max(map(len, references))
-    streams = [[r[i] if i < len(r) else None for r in references] for i in range(width)]
+    streams: Any = [[r[i] if i < len(r) else None for r in references] for i in range(width)]
     metric = sacrebleu.BLEU(tokenize="13a")
     score = metric.corpus_score(list(hypotheses), streams)
     return BleuScore(score.score, str(metric.get_signature()))
@@ -50,9 +51,10 @@ def corpus_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) 
 def bleu(prediction_tokens: Sequence[str], label_tokens: Sequence[str], k: int) -> float:
     """Return the textbook BLEU of one sentence with n-grams up to `k`, from 0 to 1.
 
-    exp(min(0, 1 - len_label / len_prediction)) * product over n of p_n ** (1 / 2**n), where p_n is the share of the
-    prediction's n-grams that are in the label, each label n-gram matching once (Zhang et al., Dive into Deep Learning,
-    section 10.7.6). Longer n-grams count more; a prediction shorter than `k` scores only the lengths that it has.
+    exp(min(0, 1 - len_label / len_prediction)) * product over n of p_n ** (1 / 2**n), where p_n
+    is the share of the prediction's n-grams that are in the label, each label n-gram matching
+    once (Zhang et al., Dive into Deep Learning, section 10.7.6). Longer n-grams count more; a
+    prediction shorter than `k` scores only the lengths that it has.
 
     Raises:
         ValueError: if `k` < 1.

@@ -1,4 +1,4 @@
-"""The training loss, with its gradient computed on the way: the logits are the largest tensor of a step."""
+"""The training loss. The logits are a step's largest tensor: one pass makes their gradient too."""
 
 from typing import Any
 
@@ -9,12 +9,13 @@ ROWS_AT_ONCE = 32  # x 8,000 pieces x 4 bytes = 1 MB: the softmax stays in the c
 
 
 def smoothed_cross_entropy(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
-    """Return the mean over tokens of the label-smoothed cross-entropy (Szegedy et al. 2016, section 7), in nats.
+    """Return the mean label-smoothed cross-entropy of a token, in nats.
 
-    logits (tokens, vocabulary) of any float type, computed with in float32; labels (tokens,). The smoothed target is
-    (1 - smoothing) on the label plus smoothing / vocabulary on every piece.
+    logits (tokens, vocabulary) of any float type, computed with in float32; labels (tokens,).
+    Szegedy et al. 2016, section 7: the smoothed target is (1 - smoothing) on the label plus
+    smoothing / vocabulary on every piece.
     """
-    loss: Tensor = _SmoothedCrossEntropy.apply(logits, labels, smoothing)
+    loss: Tensor = _SmoothedCrossEntropy.apply(logits, labels, smoothing)  # type: ignore[no-untyped-call]
     return loss
 
 
@@ -25,15 +26,14 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         excess = torch.empty_like(logits)  # predicted minus smoothed target distribution
         total = torch.zeros(())
         for rows, columns, row_excess in zip(
-            logits.split(ROWS_AT_ONCE),
-            labels.unsqueeze(1).split(ROWS_AT_ONCE),
-            excess.split(ROWS_AT_ONCE),
+            torch.split(logits, ROWS_AT_ONCE),
+            torch.split(labels.unsqueeze(1), ROWS_AT_ONCE),
+            torch.split(excess, ROWS_AT_ONCE),
             strict=True,
         ):
             log_probs = rows.log_softmax(-1, dtype=torch.float32)
-            total -= (1 - smoothing) * log_probs.gather(
-                1, columns
-            ).sum() + uniform * log_probs.sum()
+            likelihood = log_probs.gather(1, columns).sum()
+            total -= (1 - smoothing) * likelihood + uniform * log_probs.sum()
             probs = log_probs.exp_()
             probs.scatter_add_(1, columns, probs.new_full(columns.shape, smoothing - 1))
             torch.sub(probs, uniform, out=row_excess)

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from training.config import OptimizerConfig
+from training.model import Translator
 
 
 def build_optimizers(
@@ -13,8 +14,9 @@ def build_optimizers(
 ) -> list[torch.optim.Optimizer]:
     """Return the optimizers that together own every trained parameter once.
 
-    "adam": Kingma and Ba 2015 for all. "muon" (Jordan et al. 2024): orthogonalised momentum for the matrices of the
-    hidden layers; embeddings, the output layer, biases and gains stay with Adam, as its authors advise.
+    "adam": Kingma and Ba 2015 for all. "muon" (Jordan et al. 2024): orthogonalised momentum for
+    the matrices of the hidden layers; embeddings, the output layer, biases and gains stay with
+    Adam, as its authors advise.
     """
     matrices, others = (
         _split(model, vocabulary_size) if config.name == "muon" else ([], list(model.parameters()))
@@ -37,7 +39,7 @@ def build_optimizers(
 
 
 def rate_scale(step: int, warmup_steps: int, total_steps: int) -> float:
-    """Return the share of the peak rate at `step` (from 0): a linear rise, then a linear fall to 0 at the end."""
+    """Return the share of the peak rate at `step`, from 0: a linear rise, then a linear fall."""
     rise = (step + 1) / max(1, warmup_steps)
     fall = (total_steps - step) / max(1, total_steps - warmup_steps)
     return max(0.0, min(1.0, rise, fall))
@@ -53,16 +55,18 @@ def set_rates(
 
 
 class MovingAverage:
-    """An exponential moving average of a model's weights (Polyak and Juditsky 1992), kept in a second model.
+    """An exponential moving average of a model's weights, kept in a second model.
 
-    The decay is smaller in the first steps, so that the random start is soon forgotten.
+    Polyak and Juditsky 1992. The decay is smaller in the first steps, so that the random start is
+    soon forgotten.
     """
 
-    def __init__(self, average: nn.Module, decay: float) -> None:
+    def __init__(self, average: Translator, decay: float) -> None:
         self.model = average.requires_grad_(False).eval()
         self._decay = decay
 
     def update(self, model: nn.Module, step: int) -> None:
+        """Move a little towards the weights of `model` after `step`, counted from 0."""
         weight = 1.0 - min(self._decay, (1 + step) / (10 + step))
         with torch.no_grad():
             torch._foreach_lerp_(list(self.model.parameters()), list(model.parameters()), weight)

@@ -1,4 +1,4 @@
-"""Subword regularisation: pieces fall apart at random, so that a word is seen in more than one spelling."""
+"""Subword regularisation: pieces fall apart at random, so words are seen in several spellings."""
 
 from collections.abc import Sequence
 
@@ -11,8 +11,9 @@ NO_HALVES = -1
 class PieceSplitter:
     """Undoes BPE merges, in the spirit of BPE-dropout (Provilkov et al. 2020).
 
-    Unlike sentencepiece's own sampling it draws from the generator that it is given, so an epoch can be made again
-    in another process, and it needs no text: it works on the ids of a whole corpus at once.
+    Unlike sentencepiece's own sampling it draws from the generator that it is given, so an epoch
+    can be made again in another process, and it needs no text: it works on the ids of a whole
+    corpus at once.
     """
 
     def __init__(self, vocabulary: sentencepiece.SentencePieceProcessor) -> None:
@@ -22,7 +23,8 @@ class PieceSplitter:
             cuts = [(piece[:i], piece[i:]) for i in range(1, len(piece))]
             known = [(ranks[a], ranks[b]) for a, b in cuts if a in ranks and b in ranks]
             if known:
-                # The last merge of a piece joined two that had been made before it: the earliest made.
+                # The last merge of a piece joined two that had been made before it: the earliest
+                # made.
                 left, right = min(known, key=lambda pair: max(pair[0][1], pair[1][1]))
                 self._halves[id] = left[0], right[0]
 
@@ -43,7 +45,7 @@ class PieceSplitter:
 
 
 def _merge_ranks(vocabulary: sentencepiece.SentencePieceProcessor) -> dict[str, tuple[int, float]]:
-    """Map each ordinary piece to its id and the rank of the merge that made it, 0 for single characters."""
+    """Map each ordinary piece to its id and its merge's rank, 0 for single characters."""
     special = (vocabulary.is_byte, vocabulary.is_control, vocabulary.is_unknown)
     pieces = {
         vocabulary.id_to_piece(id): id

@@ -17,7 +17,7 @@ from training.vocabulary import BOS_ID, EOS_ID
 class TorchStepModel:
     """Rows in flight on a `Translator`, which it puts in evaluation mode.
 
-    The attention that it gives is the mean over all heads of all layers, or over `attention_heads` of them.
+    Its attention is the mean over `attention_heads`, by default over all heads of all layers.
     """
 
     start_id = BOS_ID
@@ -26,7 +26,9 @@ class TorchStepModel:
     def __init__(self, model: Translator, attention_heads: slice = slice(None)) -> None:
         self._model = model.eval()
         self._heads = attention_heads
-        self._clear()
+        self._lengths = torch.zeros(0, dtype=torch.int64)
+        self._memory: tuple[Tensor, ...] = ()
+        self._state: tuple[Tensor, ...] = ()
 
     @torch.inference_mode()
     def append(self, sources: Sequence[Sequence[int]], beam_size: int) -> None:
@@ -67,26 +69,18 @@ class TorchStepModel:
     @torch.inference_mode()
     def reorder(self, rows: NDArray[np.int64]) -> None:
         """Let new row i continue old row rows[i]; sentences not named leave."""
-        if not len(rows):
-            self._clear()
-            return
-        beam_size = len(self._state[0]) // len(self._lengths)
+        beam_size = len(self._state[0]) // max(1, len(self._lengths))
         chosen = torch.from_numpy(rows)
         sentences = chosen[::beam_size] // beam_size
         self._state = tuple(tensor[chosen] for tensor in self._state)
         self._memory = tuple(tensor[sentences] for tensor in self._memory)
         self._lengths = self._lengths[sentences]
 
-    def _clear(self) -> None:
-        self._lengths = torch.zeros(0, dtype=torch.int64)
-        self._memory: tuple[Tensor, ...] = ()
-        self._state: tuple[Tensor, ...] = ()
-
 
 def _appended(
     old: Sequence[Tensor], new: Sequence[Tensor], specs: Sequence[TensorSpec]
 ) -> tuple[Tensor, ...]:
-    """Concatenate rows; axes after the first that differ in size ("source", "target") are padded."""
+    """Concatenate rows; other axes that differ in size ("source", "target") are padded."""
     joined = []
     for before, after, spec in zip(old, new, specs, strict=True):
         sizes = [max(before.size(axis), after.size(axis)) for axis in range(1, len(spec.axes))]

@@ -1,8 +1,9 @@
 """The training loop: one run directory, exact resumption.
 
-A run directory holds `last.pt` (everything that the next step depends on), `best.pt` (the averaged weights with the
-best validation BLEU), `vocabulary.model`, `log.txt` and TensorBoard events. A run that was killed and resumed takes
-the same steps, to the last bit, as one that was not (on one machine, with one thread count).
+A run directory holds `last.pt` (everything that the next step depends on), `best.pt` (the
+averaged weights with the best validation BLEU), `vocabulary.model`, `log.txt` and TensorBoard
+events. A run that was killed and resumed takes the same steps, to the last bit, as one that was
+not (on one machine, with one thread count).
 """
 
 import copy
@@ -24,7 +25,7 @@ from tqdm import tqdm
 
 from training.checkpoint import bytes_to_tensor, load_checkpoint, save_checkpoint, tensor_to_bytes
 from training.config import TrainingConfig
-from training.data import Batch, Processor, TrainingSet, collate, read_pairs
+from training.data import Batch, Example, Processor, TrainingSet, collate, read_pairs
 from training.dropout import use_byte_dropout
 from training.evaluate import ValidationResult, Validator
 from training.loss import smoothed_cross_entropy
@@ -86,7 +87,7 @@ class Trainer:
         self._saved_at = time.monotonic()
 
     def run(self) -> bool:
-        """Train up to the last step; return False if a signal ended it before, with everything saved."""
+        """Train up to the last step; return False if a signal ended it before. Saves both ways."""
         stop = StopRequest()
         self._saved_at = time.monotonic()
         with (
@@ -130,7 +131,7 @@ class Trainer:
             "best_bleu": self.progress.best_bleu,
         }
 
-    def _remaining_batches(self) -> Iterator[Any]:
+    def _remaining_batches(self) -> Iterator[list[Example]]:
         """Yield batches from the current position on, moving it *after* each is trained on."""
         progress = self.progress
         while True:
@@ -163,7 +164,7 @@ class Trainer:
             self._save()
 
     def _update(self, batch: Batch) -> tuple[Tensor, int]:
-        """Take one optimizer step; return the smoothed loss a token, and the number of target tokens."""
+        """Take one optimizer step; return the smoothed loss and the number of target tokens."""
         self.model.train()
         labels = batch.label_ids[batch.label_ids != PAD_ID]
         with torch.autocast("cpu", torch.bfloat16, enabled=self.config.run.autocast):
@@ -174,7 +175,11 @@ class Trainer:
         loss = smoothed_cross_entropy(logits, labels, self.config.run.label_smoothing)
         for optimizer in self.optimizers:
             optimizer.zero_grad()
-        loss.backward()
+        if not loss.isfinite():
+            raise FloatingPointError(
+                f"the loss is {loss.item()} at step {self.progress.step}; lower the peak rates"
+            )
+        loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.model.parameters(), self.config.optimizer.clip_norm)
         for optimizer in self.optimizers:
             optimizer.step()
@@ -228,7 +233,7 @@ def start(config: TrainingConfig, directory: Path) -> Trainer:
 
 
 def resume(directory: Path, config: TrainingConfig) -> Trainer:
-    """Continue the run in `directory` from its last checkpoint, with its vocabulary and the given configuration."""
+    """Continue the run in `directory` from its last checkpoint and vocabulary."""
     state = load_checkpoint(directory / "last.pt")
     trainer = Trainer(config, directory, tensor_to_bytes(state["vocabulary"]))
     trainer.restore(state)

@@ -1,8 +1,8 @@
 """The subword vocabulary: one SentencePiece BPE model shared by both languages.
 
-Owns how text is normalised and segmented. The normalisation rules are compiled into the model file, so whoever
-loads the file segments exactly as training did; nothing else normalises text. Refuses a model whose special ids
-are not the ones below.
+Owns how text is normalised and segmented. The normalisation rules are compiled into the model
+file, so whoever loads the file segments exactly as training did; nothing else normalises text.
+Refuses a model whose special ids are not the ones below.
 """
 
 import io
@@ -17,8 +17,8 @@ import sentencepiece
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
 
 STRAIGHT_QUOTES = {"’": "'", "‘": "'", "ʼ": "'", "‛": "'", "“": '"', "”": '"', "„": '"', "‟": '"'}
-# Soft hyphen, zero-width spaces and joiners, bidirectional controls, byte-order mark. U+200D stays: emoji sequences
-# are held together by it.
+# Soft hyphen, zero-width spaces and joiners, bidirectional controls, byte-order mark. U+200D
+# stays: emoji sequences are held together by it.
 INVISIBLE = (
     [0x00AD, 0x061C, 0x180E, 0x200B, 0x200C, 0x200E, 0x200F, 0xFEFF]
     + [*range(0x202A, 0x202F), *range(0x2060, 0x2065), *range(0x2066, 0x2070)]
@@ -32,8 +32,9 @@ LINE_BREAKS_AND_TABS = "\t\n\v\f\r\x85\u2028\u2029"
 def train_vocabulary(sentences: Iterable[str], size: int, character_coverage: float) -> bytes:
     """Train the shared BPE model and return the bytes of its file.
 
-    Every twentieth sentence is also seen in capitals and every twentieth in lower case, so that neither falls apart
-    into letters. Characters beyond `character_coverage` (a share of the running text) become UTF-8 byte pieces.
+    Every twentieth sentence is also seen in capitals and every twentieth in lower case, so that
+    neither falls apart into letters. Characters beyond `character_coverage` (a share of the
+    running text) become UTF-8 byte pieces.
 
     Raises:
         RuntimeError: from sentencepiece, if the text is too small for `size` pieces.
@@ -82,10 +83,10 @@ def load_vocabulary(model: bytes) -> sentencepiece.SentencePieceProcessor:
 
 
 def normalization_rules() -> str:
-    """Return the rules in sentencepiece's format: source code points, tab, target code points, in hexadecimal.
+    """Return the rules in sentencepiece's format: hexadecimal source, tab, hexadecimal target.
 
-    NFKC (Unicode Standard Annex 15) for single characters and for every spelling of a composed one, straight
-    quotes, plain spaces, and nothing for what can't be seen.
+    NFKC (Unicode Standard Annex 15) for single characters and for every spelling of a composed
+    one, straight quotes, plain spaces, and nothing for what can't be seen.
     """
     rules = dict(_compositions())
     rules |= dict(_compatibility_forms())
@@ -127,7 +128,7 @@ def _compositions() -> Iterator[tuple[str, str]]:
     for character in _characters():
         if unicodedata.normalize("NFC", character) != character:
             continue
-        base, *marks = unicodedata.normalize("NFD", character)
+        base, *marks = list(unicodedata.normalize("NFD", character))
         for order in itertools.permutations(marks):
             for cut in range(len(marks)):
                 spelling = unicodedata.normalize("NFC", base + "".join(order[:cut])) + "".join(

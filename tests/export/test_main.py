@@ -51,7 +51,7 @@ def test_a_checkpoint_becomes_a_bundle_that_verifies_and_rebuilds_itself(
     report = json.loads(capsys.readouterr().out)
     assert report["scores"].keys() == {"int8"}
     assert main(["verify", bundle, *evidence]) == 0
-    assert json.loads(capsys.readouterr().out)["int8"]["same_alone"] == 1
+    assert json.loads(capsys.readouterr().out)["int8"]["same_in_1_rows"] == 1
     assert main(["rebuild", bundle, rebuilt]) == 0
     assert read_bundle(Path(rebuilt)).manifest.name == "tiny-en-fr"
     assert main(["inspect", rebuilt]) == 0

@@ -42,14 +42,14 @@ def test_every_product_with_a_weight_is_an_integer_product(
         node.input[1].removesuffix(".weight")
         for graph in GRAPHS
         for node in onnx.load(both.graph_path("int8", graph)).graph.node
-        if node.op_type == "MatMulIntegerToFloat"
+        if node.op_type in ("MatMulIntegerToFloat", "QAttention")
     ]
     assert sorted(found) == sorted(expected)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_no_weight_is_dequantised_at_run_time(both: Bundle, graph: str, tmp_path: Path) -> None:
-    path = both.graph_path("int8", graph)  # type: ignore[arg-type]
+    path = both.graph_path("int8", graph)
     products = Counter(node.op_type for node in onnx.load(path).graph.node)
     run = optimized_operators(path, tmp_path / "optimized.onnx")
     assert run["MatMulIntegerToFloat"] == products["MatMulIntegerToFloat"] > 0
@@ -58,7 +58,7 @@ def test_no_weight_is_dequantised_at_run_time(both: Bundle, graph: str, tmp_path
 
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_no_matrix_of_the_size_of_the_vocabulary_is_in_float(both: Bundle, graph: str) -> None:
-    weights = weights_of(onnx.load(both.graph_path("int8", graph)))  # type: ignore[arg-type]
+    weights = weights_of(onnx.load(both.graph_path("int8", graph)))
     large = [w for w in weights.values() if w.size > VOCABULARY_SIZE and VOCABULARY_SIZE in w.shape]
     assert large
     assert {weight.dtype for weight in large} <= {np.dtype(np.int8), np.dtype(np.uint8)}

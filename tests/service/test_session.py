@@ -8,7 +8,7 @@ from service.bundle import Bundle, TensorSpec
 from service.decoding import Batch, DecodingOptions, Hypothesis, decode
 from service.errors import ConfigError
 from service.session import Graphs, OnnxModel
-from service.session.buffers import RowBuffer
+from service.session.buffers import Moves, RowBuffer
 from tests.tiny_bundle import EOS_ID, LIMITS, VOCABULARY_SIZE, random_sources, tiny_network
 
 MAX_ROWS = 12
@@ -158,14 +158,14 @@ def rows(count: int, extent: int, seed: int = 0) -> np.ndarray:
 
 
 def test_a_buffer_pads_with_zeros_whatever_was_there(buffer: RowBuffer) -> None:
-    buffer.write(0, np.full((4, 2, 4, 3), np.nan, np.float32))
-    buffer.write(1, values := rows(2, 3))
+    buffer.write(np.arange(4), np.full((4, 2, 4, 3), np.nan, np.float32))
+    buffer.write(np.arange(1, 3), values := rows(2, 3))
     np.testing.assert_array_equal(buffer.read(3)[1:, :, :3], values)
     assert not buffer.read(3)[1:, :, 3].any()
 
 
 def test_a_buffer_keeps_its_rows_at_another_extent(buffer: RowBuffer) -> None:
-    buffer.write(0, values := rows(3, 4))
+    buffer.write(np.arange(3), values := rows(3, 4))
     buffer.resize("source", 8, 3)
     np.testing.assert_array_equal(buffer.read(3)[:, :, :4], values)
     assert not buffer.read(3)[:, :, 4:].any()
@@ -174,13 +174,13 @@ def test_a_buffer_keeps_its_rows_at_another_extent(buffer: RowBuffer) -> None:
 
 
 def test_a_buffer_exchanges_rows(buffer: RowBuffer) -> None:
-    buffer.write(0, values := rows(4, 4))
-    buffer.move(np.array([0, 2]), np.array([2, 0]), {})
+    buffer.write(np.arange(4), values := rows(4, 4))
+    buffer.move(Moves.of(np.array([2, 1, 0])))
     np.testing.assert_array_equal(buffer.read(4), values[[2, 1, 0, 3]])
 
 
 def test_a_buffer_moves_no_more_than_the_used_part(buffer: RowBuffer) -> None:
-    buffer.write(0, values := rows(2, 4))
-    buffer.move(np.array([0]), np.array([1]), {"source": 2})
+    buffer.write(np.arange(2), values := rows(2, 4))
+    buffer.move(Moves.of(np.array([1])), {"source": 2})
     np.testing.assert_array_equal(buffer.read(1)[0, :, :2], values[1, :, :2])
     np.testing.assert_array_equal(buffer.read(1)[0, :, 2:], values[0, :, 2:])

@@ -10,6 +10,7 @@ import sentencepiece
 
 from training.config import AugmentConfig, DataConfig
 from training.data import Example, Pair, TrainingSet, augment, bucket, collate, pad, read_pairs
+from training.splitting import PieceSplitter
 from training.vocabulary import BOS_ID, EOS_ID, PAD_ID, load_vocabulary, train_vocabulary
 
 PAIRS = [
@@ -96,6 +97,19 @@ def test_split_pieces_change_the_pieces_but_not_the_text(
     assert sorted(decode(e.source_ids) for e in dropped) == sorted(
         decode(e.source_ids) for e in plain
     )
+
+
+def test_every_split_piece_is_replaced_by_the_two_that_spell_it(
+    vocabulary: sentencepiece.SentencePieceProcessor,
+) -> None:
+    rows = [vocabulary.encode(pair.source, add_eos=True) for pair in PAIRS]
+    random = np.random.default_rng(0)
+    splitter = PieceSplitter(vocabulary)
+    assert splitter.split(rows, 0.0, random) == rows
+    once = splitter.split(rows, 1.0, random)
+    for row, halves in zip(rows, once, strict=True):
+        assert len(halves) > len(row) and halves[-1] == EOS_ID
+        assert vocabulary.decode(halves) == vocabulary.decode(row)
 
 
 def test_pathological_pairs_are_dropped(vocabulary: sentencepiece.SentencePieceProcessor) -> None:

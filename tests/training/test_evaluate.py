@@ -74,9 +74,7 @@ def test_textbook_bleu_needs_a_positive_k() -> None:
 
 def test_references_are_grouped_by_distinct_source(tmp_path: Path) -> None:
     path = tmp_path / "set.tsv.gz"
-    path.write_bytes(
-        gzip.compress(b"Run!\tCours !\nGo.\tVa.\nRun!\tCourez !\nRun!\tCours !\n")
-    )
+    path.write_bytes(gzip.compress(b"Run!\tCours !\nGo.\tVa.\nRun!\tCourez !\nRun!\tCours !\n"))
     assert load_eval_set(path) == (["Run!", "Go."], [["Cours !", "Courez !"], ["Va."]])
     sources, references = load_eval_set(path, source_column=1)
     assert (sources, references[0]) == (["Cours !", "Va.", "Courez !"], ["Run!"])

@@ -62,13 +62,13 @@ weight_decay = 0.0
 warmup_steps = 5
 clip_norm = 1.0
 [run]
-total_steps = 40
+total_steps = 24
 seed = 1
 threads = 1
 label_smoothing = 0.1
 ema_decay = 0.9
 autocast = true
-validate_every_steps = 20
+validate_every_steps = 8
 validation_sentences = 5
 checkpoint_every_seconds = 0.0
 log_every_steps = 10
@@ -130,7 +130,7 @@ def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
     """kill -9 whenever a checkpoint was just announced, until the run gets to its end."""
     start(config, tmp_path / "whole").run()
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    for saves_before_the_kill in (3, 8):
+    for saves_before_the_kill in (2, 5):
         process = subprocess.Popen(
             command(config_path, tmp_path / "killed"),
             cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True,
@@ -240,7 +240,7 @@ def test_the_shipped_configurations_are_valid() -> None:
 
 def test_every_fault_of_a_configuration_is_named_at_once(config_path: Path) -> None:
     text = config_path.read_text()
-    text = text.replace("seed = 1", "sed = 1").replace("total_steps = 40", 'total_steps = "many"')
+    text = text.replace("seed = 1", "sed = 1").replace("total_steps = 24", 'total_steps = "many"')
     config_path.write_text(text)
     with pytest.raises(ConfigError) as caught:
         load_config(config_path)

@@ -1,4 +1,4 @@
-"""Text on its way to ids and back: SentencePiece with spans, and the white space around a segment.
+"""Text on its way to ids and back: SentencePiece with spans.
 
 Owns what a token is and which characters of the text it stands for. Spans are half open, counted
 in Unicode code points, ordered, and never leave the string. Normalisation is compiled into the
@@ -7,29 +7,22 @@ Refuses files that are no SentencePiece model. Strings with lone surrogates can'
 be refused before they come here.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sentencepiece import SentencePieceProcessor
 
 from service.errors import BundleError
+from service.text.layout import LAYOUT_CHARACTERS
 
 SPACE_MARK = "▁"
-# White space (the last of Unicode is U+3000), and what takes no room and is part of no word:
-# zero-width space, word joiner, byte-order mark.
-LAYOUT_CHARACTERS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u2060\ufeff"
 
-# And what shows nothing: soft hyphen, non-joiner, marks of direction, invisible operators.
+# What shows nothing: white space, soft hyphen, non-joiner, marks of direction, invisible operators.
 _UNSEEN = (
     LAYOUT_CHARACTERS
     + "\u00ad\u061c\u180e\u200c\u200e\u200f"
     + "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2061, 0x2070)]))
 )
-_URL = r"(?:[a-z][a-z0-9+.-]*://|www\.|mailto:).+"
-_EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-_ADDRESS = re.compile(f"{_URL}|{_EMAIL}", re.IGNORECASE)
-_AROUND_ADDRESS = "()[]{}<>«»“”‘’\"'.,;:!?…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,35 +110,6 @@ class Tokenizer:
             Token(id, _display(piece), *_visible(text, *span))
             for id, piece, span in zip(decoded["ids"], decoded["pieces"], spans, strict=True)
         ]
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """A segment is `prefix + core + suffix`; only `core` is translated, the rest is put back."""
-
-    prefix: str
-    core: str
-    suffix: str
-
-
-def split_layout(text: str) -> Layout:
-    """Split `LAYOUT_CHARACTERS` off both ends; a blank text is all prefix."""
-    rest = text.lstrip(LAYOUT_CHARACTERS)
-    core = rest.rstrip(LAYOUT_CHARACTERS)
-    return Layout(text[: len(text) - len(rest)], core, rest[len(core) :])
-
-
-def is_translatable(core: str) -> bool:
-    """Whether any word has a letter and is no URL or e-mail address.
-
-    If not, the text passes through as it is: digits, punctuation, symbols and emoji in any mix. A
-    host name alone (`example.com`) counts as a word.
-    """
-    return any(any(map(str.isalpha, word)) and not _is_address(word) for word in core.split())
-
-
-def _is_address(word: str) -> bool:
-    return _ADDRESS.fullmatch(word.strip(_AROUND_ADDRESS)) is not None
 
 
 def _display(piece: str) -> str:
