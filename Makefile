@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+DATA ?= ../shared/data/tatoeba-eng-fra
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help serve test test-slow check proto train-transformer train-bahdanau clean
+.PHONY: help serve test test-slow check proto clean
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 22
 
@@ -37,11 +38,14 @@ proto: $(VENV)/.full  ## regenerate service/pb from proto/
 	$(BIN)/python -m grpc_tools.protoc -I service/pb=proto/nmt/v1 \
 		--python_out=. --pyi_out=. --grpc_python_out=. service/pb/translation.proto
 
-train-transformer: $(VENV)/.full  ## train, export and verify transformer-en-fr (hours; resumes)
-	$(BIN)/python -m training train training/configs/transformer-en-fr.toml
-
-train-bahdanau: $(VENV)/.full  ## train, export and verify bahdanau-en-fr (hours; resumes)
-	$(BIN)/python -m training train training/configs/bahdanau-en-fr.toml
+# A run that was stopped goes on where it was; the bundle replaces the one of that name in models/.
+train-%: $(VENV)/.full
+	$(BIN)/python -m training train training/configs/$*-en-fr.toml --data-dir $(DATA) --resume auto
+	rm -rf models/.new && $(BIN)/python -m export bundle runs/$*-en-fr/best.pt models/.new \
+		--valid $(DATA)/valid.tsv.gz --test $(DATA)/test.tsv.gz
+	rm -rf models/$*-en-fr && mv models/.new models/$*-en-fr
+train-transformer:  ## train, export and verify transformer-en-fr (hours; resumes)
+train-bahdanau:  ## train, export and verify bahdanau-en-fr (hours; resumes)
 
 clean:  ## remove environments and caches, never models or runs
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info
