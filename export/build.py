@@ -72,6 +72,7 @@ def build_bundle(
     built = tuple(dict.fromkeys(("fp32", *precisions)))
     files = graph_files(model, built, options, ranges) | {"source.model": trained.vocabulary}
     manifest = manifest_for(model, description, built, _provenance(trained, len(pairs)))
+    directory.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".export-") as scratch:
         draft = write_bundle(Path(scratch, "draft"), manifest, files)
         proven = {

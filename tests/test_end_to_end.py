@@ -63,7 +63,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     config = folder / "small.toml"
     config.write_text(text)
     training = ["--directory", str(folder / "run"), "--data-dir", str(folder)]
-    run("training", "train", str(config), *training, "--total-steps", "200")
+    run("training", "train", str(config), *training, "--total-steps", "120")
     splits = ["--valid", str(folder / "valid.tsv.gz"), "--test", str(folder / "test.tsv.gz")]
     bundle = str(folder / "models" / "small")
     run("export", "bundle", str(folder / "run" / "best.pt"), bundle, "--name", "small", *splits)
@@ -87,10 +87,10 @@ def test_attention_comes_with_spans_into_both_texts(server: RunningServer) -> No
     (sentence,) = translation.sentences
     attention = sentence.hypotheses[0].attention
     words = [text[token.begin : token.end] for token in attention.source_tokens]
-    assert "".join(words) == "Thekinglovesthebread."
+    assert "".join("".join(words).split()) == "".join(text.split())
     answer = translation.translated_text
     words = [answer[token.begin : token.end] for token in attention.target_tokens]
-    assert "".join(words) == "".join(answer.split())
+    assert "".join("".join(words).split()) == "".join(answer.split())
     width = attention.num_sources
     assert len(attention.weights) == attention.num_targets * width
     for start in range(0, len(attention.weights), width):

@@ -37,10 +37,11 @@ FROM_SERVICE = {
     "export": {"errors", "text", "decoding", "bundle", "session"},
 }
 ONLY_IN = {
-    "onnxruntime": {"session"},
-    "grpc": {"rpc", "server", "client", "pb"},
-    "prometheus_client": {"metrics", "server"},
-    "sentencepiece": {"text"},
+    "onnxruntime": ("service/session/",),
+    "grpc": ("service/rpc/", "service/server.py", "service/client/", "service/pb/"),
+    "prometheus_client": ("service/metrics.py", "service/server.py"),
+    # Training makes vocabularies; tokenising is the service's for everybody.
+    "sentencepiece": ("service/text/", "training/vocabulary.py"),
 }
 
 
@@ -98,9 +99,9 @@ def test_imports_inside_the_service_go_down() -> None:
 
 @pytest.mark.parametrize("library", sorted(ONLY_IN))
 def test_a_library_is_imported_in_its_own_place_only(library: str) -> None:
-    for path in sources("service"):
+    for path in sources("service") + sources("training"):
         if library in {name.split(".")[0] for name in imports(path)}:
-            assert part(path) in ONLY_IN[library], path
+            assert path.relative_to(ROOT).as_posix().startswith(ONLY_IN[library]), path
 
 
 @pytest.mark.parametrize("module", ["service.server", "service.client", "service.rpc"])

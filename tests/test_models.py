@@ -18,7 +18,7 @@ from service.translator import Translator
 from tests.corpus import ROOT, SENTENCES, TATOEBA, needs_tatoeba
 from training.evaluate import bleu, load_eval_set
 
-NAMES = ("transformer-en-fr", "bahdanau-en-fr")
+NAMES = sorted(path.parent.name for path in (ROOT / "models").glob("*/bundle.json"))
 MAX_BYTES = 16_000_000
 MAX_ROWS = 64
 CLASSICS = {

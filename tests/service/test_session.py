@@ -8,6 +8,7 @@ from service.bundle import Bundle, TensorSpec
 from service.decoding import Batch, DecodingOptions, Hypothesis, decode
 from service.errors import ConfigError
 from service.session import Graphs, OnnxModel
+from service.session.ancestry import Ancestry, Copies
 from service.session.buffers import Moves, RowBuffer
 from tests.tiny_bundle import EOS_ID, LIMITS, VOCABULARY_SIZE, random_sources, tiny_network
 
@@ -179,8 +180,39 @@ def test_a_buffer_exchanges_rows(buffer: RowBuffer) -> None:
     np.testing.assert_array_equal(buffer.read(4), values[[2, 1, 0, 3]])
 
 
-def test_a_buffer_moves_no_more_than_the_used_part(buffer: RowBuffer) -> None:
-    buffer.write(np.arange(2), values := rows(2, 4))
-    buffer.move(Moves.of(np.array([1])), {"source": 2})
-    np.testing.assert_array_equal(buffer.read(1)[0, :, :2], values[1, :, :2])
-    np.testing.assert_array_equal(buffer.read(1)[0, :, 2:], values[0, :, 2:])
+def test_a_cache_copies_single_positions() -> None:
+    cache = RowBuffer(TensorSpec("cache", ("sentence * beam", 2, "target", 3)), 4, {"target": 8})
+    cache.resize("target", 4, 0)
+    cache.write(np.arange(3), values := rows(3, 4))
+    cache.copy(Copies(np.array([0, 1, 1]), np.array([1, 0, 2]), np.array([3, 3, 0])))
+    np.testing.assert_array_equal(cache.read(3)[0, :, 3], values[1, :, 3])
+    np.testing.assert_array_equal(cache.read(3)[1, :, [3, 0]], [values[0, :, 3], values[2, :, 0]])
+    np.testing.assert_array_equal(cache.read(3)[:, :, 1:3], values[:, :, 1:3])
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_copying_what_beams_do_not_share_is_copying_everything(beam_size: int) -> None:
+    """Rows hold the tokens they were fed; sentences come, go and reorder at random."""
+    rng = np.random.default_rng(beam_size)
+    ancestry = Ancestry(5, beam_size)
+    cells = np.zeros((5 * beam_size, 30), np.int64)
+    expected = cells[:0]
+    positions = np.zeros(0, np.int32)
+    for token in range(1, 30):
+        count = len(expected) // beam_size
+        newcomers = int(rng.integers(0, 6 - count))
+        ancestry.append(count, newcomers)
+        expected = np.concatenate([expected, np.zeros((newcomers * beam_size, 30), np.int64)])
+        positions = np.concatenate([positions, np.zeros(newcomers * beam_size, np.int32)])
+        if not len(expected):
+            continue
+        everyone = np.arange(len(expected))
+        expected[everyone, positions] = cells[everyone, positions] = 100 * token + everyone
+        ancestry.step(positions)
+        staying = rng.permutation(len(expected) // beam_size)[: rng.integers(1, 6)]
+        order = (staying[:, None] * beam_size + rng.integers(0, beam_size, (1, beam_size))).ravel()
+        copies = ancestry.reorder(order)
+        cells[copies.to, copies.places] = cells[copies.origin, copies.places]
+        expected, positions = expected[order], positions[order] + 1
+        for row, used in enumerate(positions):
+            np.testing.assert_array_equal(cells[row, :used], expected[row, :used])

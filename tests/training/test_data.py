@@ -6,12 +6,29 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sentencepiece
 
+from service.text import Tokenizer
 from training.config import AugmentConfig, DataConfig
-from training.data import Example, Pair, TrainingSet, augment, bucket, collate, pad, read_pairs
+from training.data import (
+    Example,
+    Pair,
+    TrainingSet,
+    augment,
+    bucket,
+    collate,
+    encode_pairs,
+    pad,
+    read_pairs,
+)
 from training.splitting import PieceSplitter
-from training.vocabulary import BOS_ID, EOS_ID, PAD_ID, load_vocabulary, train_vocabulary
+from training.vocabulary import (
+    BOS_ID,
+    EOS_ID,
+    PAD_ID,
+    load_vocabulary,
+    merge_ranks,
+    train_vocabulary,
+)
 
 PAIRS = [
     Pair(f"The {noun} is {state}.", f"Le {noun} est {state} !")
@@ -43,14 +60,17 @@ DATA = DataConfig(
 
 
 @pytest.fixture(scope="module")
-def vocabulary() -> sentencepiece.SentencePieceProcessor:
+def vocabulary() -> bytes:
     text = [side for pair in PAIRS for side in (pair.source, pair.target)]
-    return load_vocabulary(train_vocabulary(text, size=420, character_coverage=1.0))
+    return train_vocabulary(text, size=420, character_coverage=1.0)
 
 
-def training_set(
-    vocabulary: sentencepiece.SentencePieceProcessor, pairs: list[Pair] = PAIRS, **changes: float
-) -> TrainingSet:
+@pytest.fixture(scope="module")
+def tokenizer(vocabulary: bytes) -> Tokenizer:
+    return load_vocabulary(vocabulary)
+
+
+def training_set(vocabulary: bytes, pairs: list[Pair] = PAIRS, **changes: float) -> TrainingSet:
     return TrainingSet(pairs, vocabulary, DATA, replace(PLAIN, **changes), seed=3)
 
 
@@ -71,14 +91,22 @@ def test_a_line_without_two_columns_is_refused_by_its_number(tmp_path: Path) -> 
         read_pairs(path)
 
 
-def test_an_epoch_holds_every_pair_once(vocabulary: sentencepiece.SentencePieceProcessor) -> None:
+def test_both_sides_are_what_serving_makes_of_them_with_eos_at_the_end(
+    tokenizer: Tokenizer,
+) -> None:
+    for pair, example in zip(PAIRS, encode_pairs(tokenizer, PAIRS), strict=True):
+        assert example.source_ids == [*tokenizer.encode(pair.source), EOS_ID]
+        assert example.target_ids == [*tokenizer.encode(pair.target), EOS_ID]
+
+
+def test_an_epoch_holds_every_pair_once(vocabulary: bytes, tokenizer: Tokenizer) -> None:
     batches = training_set(vocabulary).batches(epoch=0)
-    texts = [vocabulary.decode(e.source_ids) for batch in batches for e in batch]
+    texts = [tokenizer.decode(e.source_ids) for batch in batches for e in batch]
     assert sorted(texts) == sorted(pair.source for pair in PAIRS)
 
 
 def test_an_epoch_is_the_same_whenever_it_is_made_and_differs_from_others(
-    vocabulary: sentencepiece.SentencePieceProcessor,
+    vocabulary: bytes,
 ) -> None:
     first = training_set(vocabulary, join=0.3, upper_case=0.2, source_splits=0.3)
     later = training_set(vocabulary, join=0.3, upper_case=0.2, source_splits=0.3)
@@ -88,31 +116,31 @@ def test_an_epoch_is_the_same_whenever_it_is_made_and_differs_from_others(
 
 
 def test_split_pieces_change_the_pieces_but_not_the_text(
-    vocabulary: sentencepiece.SentencePieceProcessor,
+    vocabulary: bytes, tokenizer: Tokenizer
 ) -> None:
     plain = [e for batch in training_set(vocabulary).batches(0) for e in batch]
     dropped = [e for b in training_set(vocabulary, source_splits=0.5).batches(0) for e in b]
     assert sum(len(e.source_ids) for e in dropped) > sum(len(e.source_ids) for e in plain)
-    decode = vocabulary.decode
+    decode = tokenizer.decode
     assert sorted(decode(e.source_ids) for e in dropped) == sorted(
         decode(e.source_ids) for e in plain
     )
 
 
 def test_every_split_piece_is_replaced_by_the_two_that_spell_it(
-    vocabulary: sentencepiece.SentencePieceProcessor,
+    vocabulary: bytes, tokenizer: Tokenizer
 ) -> None:
-    rows = [vocabulary.encode(pair.source, add_eos=True) for pair in PAIRS]
+    rows = [example.source_ids for example in encode_pairs(tokenizer, PAIRS)]
     random = np.random.default_rng(0)
-    splitter = PieceSplitter(vocabulary)
+    splitter = PieceSplitter(merge_ranks(vocabulary), tokenizer.vocabulary_size)
     assert splitter.split(rows, 0.0, random) == rows
     once = splitter.split(rows, 1.0, random)
     for row, halves in zip(rows, once, strict=True):
         assert len(halves) > len(row) and halves[-1] == EOS_ID
-        assert vocabulary.decode(halves) == vocabulary.decode(row)
+        assert tokenizer.decode(halves) == tokenizer.decode(row)
 
 
-def test_pathological_pairs_are_dropped(vocabulary: sentencepiece.SentencePieceProcessor) -> None:
+def test_pathological_pairs_are_dropped(vocabulary: bytes) -> None:
     bad = [Pair("cat", "Le chat est " * 10), Pair("x" * 60, "y" * 60), Pair("", "vide")]
     assert len(training_set(vocabulary, PAIRS + bad)) == len(PAIRS)
 

@@ -6,12 +6,14 @@ import unicodedata
 import pytest
 import sentencepiece
 
+from service.text import Tokenizer
 from training.vocabulary import (
     BOS_ID,
     EOS_ID,
     PAD_ID,
     UNK_ID,
     load_vocabulary,
+    merge_ranks,
     normalization_rules,
     train_vocabulary,
 )
@@ -27,12 +29,17 @@ SENTENCES = [
 
 
 @pytest.fixture(scope="module")
-def processor() -> sentencepiece.SentencePieceProcessor:
-    return load_vocabulary(train_vocabulary(SENTENCES * 3, size=460, character_coverage=0.9999))
+def vocabulary() -> bytes:
+    return train_vocabulary(SENTENCES * 3, size=460, character_coverage=0.9999)
 
 
-def test_special_ids_are_the_agreed_ones(processor: sentencepiece.SentencePieceProcessor) -> None:
-    ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
+@pytest.fixture(scope="module")
+def tokenizer(vocabulary: bytes) -> Tokenizer:
+    return load_vocabulary(vocabulary)
+
+
+def test_special_ids_are_the_agreed_ones(tokenizer: Tokenizer) -> None:
+    ids = (tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id)
     assert ids == (PAD_ID, UNK_ID, BOS_ID, EOS_ID) == (0, 1, 2, 3)
 
 
@@ -52,27 +59,29 @@ def test_special_ids_are_the_agreed_ones(processor: sentencepiece.SentencePieceP
     ],
 )
 def test_two_spellings_of_a_text_have_the_same_ids(
-    processor: sentencepiece.SentencePieceProcessor, written: str, meant: str
+    tokenizer: Tokenizer, written: str, meant: str
 ) -> None:
-    assert processor.encode(written) == processor.encode(meant)
-    assert processor.decode(processor.encode(written)) == meant
+    assert tokenizer.encode(written) == tokenizer.encode(meant)
+    assert tokenizer.decode(tokenizer.encode(written)) == meant
 
 
 @pytest.mark.parametrize("text", ["🎉", "a👩\u200d👩\u200d👧b", "Zażółć gęślą", "日本語", "π ≈ 3"])
 def test_characters_outside_the_vocabulary_survive_as_bytes(
-    processor: sentencepiece.SentencePieceProcessor, text: str
+    tokenizer: Tokenizer, text: str
 ) -> None:
-    ids = processor.encode(text)
+    ids = tokenizer.encode(text)
     assert UNK_ID not in ids
-    assert processor.decode(ids) == text
+    assert tokenizer.decode(ids) == text
 
 
-def test_digits_are_pieces_of_their_own(processor: sentencepiece.SentencePieceProcessor) -> None:
-    assert processor.encode("345", out_type=str)[-3:] == ["3", "4", "5"]
+def test_digits_are_pieces_of_their_own(tokenizer: Tokenizer) -> None:
+    pieces = [token.piece for token in tokenizer.encode_tokens("345")]
+    assert pieces[-3:] == ["3", "4", "5"]
 
 
-def test_capitals_do_not_fall_into_bytes(processor: sentencepiece.SentencePieceProcessor) -> None:
-    assert not any(processor.is_byte(i) for i in processor.encode("THE CAFÉ IS OPEN, ISN'T IT?"))
+def test_capitals_do_not_fall_into_bytes(tokenizer: Tokenizer) -> None:
+    tokens = tokenizer.encode_tokens("THE CAFÉ IS OPEN, ISN'T IT?")
+    assert not any(token.piece.startswith("<0x") for token in tokens)
 
 
 def test_every_rule_is_nfkc_except_for_what_is_changed_on_purpose() -> None:
@@ -83,6 +92,21 @@ def test_every_rule_is_nfkc_except_for_what_is_changed_on_purpose() -> None:
     others = {source for source, target in pairs if unicodedata.normalize("NFKC", source) != target}
     assert {"’", "“", "\u200b", "\n"} <= others
     assert all(len(source) == 1 for source in others)
+
+
+def test_every_merge_joins_two_pieces_that_were_there_before_it(vocabulary: bytes) -> None:
+    ranks = merge_ranks(vocabulary)
+    merged = [piece for piece in ranks if len(piece) > 1]
+    assert merged
+    for piece in merged:
+        rank = ranks[piece][1]
+        halves = ((piece[:cut], piece[cut:]) for cut in range(1, len(piece)))
+        earlier = [
+            pair
+            for pair in halves
+            if all(half in ranks and (len(half) == 1 or ranks[half][1] < rank) for half in pair)
+        ]
+        assert earlier, piece
 
 
 def test_a_model_with_other_special_ids_is_refused() -> None:
