@@ -4,21 +4,27 @@ A pure data structure: no thread, no lock, no clock (`now` is an argument) and n
 guards it with its lock, and every worker asks it before every step. It owns the waiting sentences
 and refuses new ones beyond its bounds; what runs already is described to it by `Load`.
 
-Sentences of one beam width run together, oldest first, so they wait in one line per width:
+Sentences of one beam width run together, so they wait in one line per width:
 
     beam 1   s1 s2 s5        a worker running beam 1 admits s1 s2 s5 ...
     beam 4   s3 s4           ... unless s3 has waited too long and no worker runs beam 4: then it
-                             admits nobody, runs empty, and takes the oldest of all lines
+                             admits nobody, runs empty, and takes the line of the oldest
+
+A line is first come first served by pages of some hundred sentences; within a page it goes by
+length, so that those in flight together are of a length and little is padded.
 """
 
 import math
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from service.decoding import DecodingOptions, Hypothesis
 from service.errors import QueueFull
+
+_PAGE_SIZE = 256
+_REFILL_BELOW = 0.75
 
 
 @dataclass(slots=True, eq=False)
@@ -50,8 +56,8 @@ class QueueLimits:
     """Bounds of the queue and of what joins at once.
 
     max_sentences, max_tokens: what may wait (source tokens); more is refused with `QueueFull`.
-    max_joining_tokens: padded source tokens that join a running batch in one step, since its rows
-        stand still while newcomers are encoded; a single longer sentence still joins, alone.
+    max_joining_tokens: source tokens that join a running batch in one step, since its rows stand
+        still while newcomers are encoded; a single longer sentence still joins, alone.
     max_width_wait_seconds: after that long, a width that no worker runs gets the next free worker.
     """
 
@@ -59,7 +65,6 @@ class QueueLimits:
     max_tokens: int = 262_144
     max_joining_tokens: int = 1024
     max_width_wait_seconds: float = 0.1
-    refill_below: float = 0.75
 
 
 @dataclass(slots=True)
@@ -85,12 +90,53 @@ class Admission:
     gone: list[Sentence]
 
 
+class _Line:
+    """The waiting sentences of one beam width; never empty except while it is changed."""
+
+    def __init__(self) -> None:
+        self._page: list[Sentence] = []  # from the last to the first
+        self._page_oldest = math.inf
+        self._shortest_first = False
+        self._later: deque[Sentence] = deque()
+
+    def __len__(self) -> int:
+        return len(self._page) + len(self._later)
+
+    def __iter__(self) -> Iterator[Sentence]:
+        yield from reversed(self._page)
+        yield from self._later
+
+    @property
+    def oldest(self) -> float:
+        """When the one who waits longest came, or one of its page who has left."""
+        return self._page_oldest if self._page else self._later[0].enqueued
+
+    def append(self, sentence: Sentence) -> None:
+        self._later.append(sentence)
+
+    def first(self) -> Sentence:
+        if not self._page:
+            self._open_page()
+        return self._page[-1]
+
+    def pop(self) -> Sentence:
+        return self._page.pop()
+
+    def _open_page(self) -> None:
+        self._page_oldest = self.oldest
+        self._page = [self._later.popleft() for _ in range(min(_PAGE_SIZE, len(self._later)))]
+        self._page.reverse()
+        # Up and down in turn, so that lengths don't jump between pages.
+        self._page.sort(key=lambda sentence: len(sentence.ids), reverse=self._shortest_first)
+        self._shortest_first = not self._shortest_first
+
+
 class Batcher:
     """The waiting sentences of one model, first come first served within each beam width."""
 
     def __init__(self, limits: QueueLimits | None = None) -> None:
         self._limits = limits or QueueLimits()
-        self._lines: dict[int, deque[Sentence]] = {}
+        self._lines: dict[int, _Line] = {}
         self._gone: list[Sentence] = []
         self._earliest_deadline = math.inf
         self.num_sentences = 0
@@ -132,8 +178,7 @@ class Batcher:
 
     def _queue_full(self, now: float) -> QueueFull:
         # The oldest sentence's wait is how long the queue takes to move by its own length.
-        oldest = self._oldest()
-        waited = now - oldest.enqueued if oldest else 0.0
+        waited = now - min((line.oldest for line in self._lines.values()), default=now)
         return QueueFull(
             f"{self.num_sentences} sentences with {self.num_tokens} tokens are waiting, the limits "
             f"are {self._limits.max_sentences} and {self._limits.max_tokens}; try again later or "
@@ -141,18 +186,15 @@ class Batcher:
             retry_after_seconds=max(0.05, waited),
         )
 
-    def _oldest(self) -> Sentence | None:
-        heads = (line[0] for line in self._lines.values())
-        return min(heads, key=lambda sentence: sentence.enqueued, default=None)
-
     def _choose_width(self, load: Load, others: Iterable[Load], now: float) -> int | None:
-        oldest = self._oldest()
-        if oldest is None:
+        if not self._lines:
             return None
-        if load.serves(oldest.beam_size):
-            return oldest.beam_size
-        has_worker = any(other.beam_size == oldest.beam_size for other in others)
-        if not has_worker and now - oldest.enqueued >= self._limits.max_width_wait_seconds:
+        oldest = min(self._lines, key=lambda beam_size: self._lines[beam_size].oldest)
+        if load.serves(oldest):
+            return oldest
+        waited = now - self._lines[oldest].oldest
+        has_worker = any(other.beam_size == oldest for other in others)
+        if not has_worker and waited >= self._limits.max_width_wait_seconds:
             return None
         return load.beam_size if load.beam_size in self._lines else None
 
@@ -163,20 +205,20 @@ class Batcher:
         everyone = running + sum(fellow.num_sentences for fellow in fellows)
         target = math.ceil((everyone + waiting) / (1 + len(fellows)))
         free = load.free_sentences(beam_size)
-        # Encoding a few together is much cheaper than one by one, and when more wait than fit, the
-        # wait is in the queue anyway.
-        if waiting > free and running > self._limits.refill_below * (running + free):
+        # When more wait than fit, they would only wait elsewhere, and encoding them a few at a time
+        # is much cheaper than one by one.
+        if waiting > free and running > _REFILL_BELOW * (running + free):
             return 0
         return min(free, target - running)
 
     def _take(self, beam_size: int, max_sentences: int, now: float) -> list[Sentence]:
-        line, joining, longest = self._lines[beam_size], list[Sentence](), 0
+        line, joining, num_tokens = self._lines[beam_size], list[Sentence](), 0
         while line and len(joining) < max_sentences:
-            if line[0].is_gone(now):
+            if line.first().is_gone(now):
                 self._gone.append(self._pop(line))
                 continue
-            longest = max(longest, len(line[0].ids))
-            if joining and longest * (len(joining) + 1) > self._limits.max_joining_tokens:
+            num_tokens += len(line.first().ids)
+            if joining and num_tokens > self._limits.max_joining_tokens:
                 break
             joining.append(self._pop(line))
         if not line:
@@ -184,13 +226,13 @@ class Batcher:
         return joining
 
     def _append(self, sentence: Sentence) -> None:
-        self._lines.setdefault(sentence.beam_size, deque()).append(sentence)
+        self._lines.setdefault(sentence.beam_size, _Line()).append(sentence)
         self._earliest_deadline = min(self._earliest_deadline, sentence.deadline)
         self.num_sentences += 1
         self.num_tokens += len(sentence.ids)
 
-    def _pop(self, line: deque[Sentence]) -> Sentence:
-        sentence = line.popleft()
+    def _pop(self, line: _Line) -> Sentence:
+        sentence = line.pop()
         self.num_sentences -= 1
         self.num_tokens -= len(sentence.ids)
         return sentence

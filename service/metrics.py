@@ -17,8 +17,9 @@ from service.decoding import FinishReason
 LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 STEP_BUCKETS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 
+# Go's names of the codes, as far as they aren't the words in title case.
 _GO_SPELLING = {"OK": "OK", "CANCELLED": "Canceled"}
-LOSS_REASONS = ("cancelled", "expired", "failed")
+_LOSS_REASONS = ("cancelled", "expired", "failed")
 _RPC = ("grpc_type", "grpc_service", "grpc_method")
 _MODEL = ("model",)
 _MODEL_INFO = ("version", "source_language", "target_language", "architecture", "precision")
@@ -113,7 +114,7 @@ class ModelMetrics:
         self._source_tokens = metrics.source_tokens.labels(name).inc
         self._target_tokens = metrics.target_tokens.labels(name).inc
         self._finished = {r: metrics.finished.labels(name, r.value).inc for r in FinishReason}
-        self._lost = {reason: metrics.lost.labels(name, reason).inc for reason in LOSS_REASONS}
+        self._lost = {reason: metrics.lost.labels(name, reason).inc for reason in _LOSS_REASONS}
         self._refused = metrics.refused.labels(name).inc
 
     def watch(self, *, waiting: Callable[[], float], rows: Callable[[], float]) -> None:

@@ -1,1 +1,1 @@
-"""PyTorch models, data and training loops; everything here ends in a checkpoint, never in a server."""
+"""PyTorch models, data and training loops: everything here ends in a checkpoint."""

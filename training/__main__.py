@@ -26,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status: int = options.command(options)
     except (OSError, ValueError, TranslationError) as error:
-        parser.error(str(error))
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
     return status
 
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 
-def mask_value(dtype: torch.dtype) -> float:
+def _mask_value(dtype: torch.dtype) -> float:
     """The score of a masked position: finite, so that a fully masked row is uniform and not NaN."""
     return -1e4 if dtype == torch.float16 else -1e9
 
@@ -43,13 +43,13 @@ def masked_softmax(scores: Tensor, lengths: Tensor | None) -> Tensor:
 
 
 def _mask_bias(lengths: Tensor, scores: Tensor) -> Tensor:
-    """0 at valid and `mask_value` at other positions; its axes broadcast over those of `scores`."""
+    """0 at valid, `_mask_value` at other positions; its axes broadcast over those of `scores`."""
     mask = valid_mask(lengths, scores.size(-1))
     if lengths.dim() == 1:
         mask = mask.unsqueeze(1)
     if scores.dim() == 4:
         mask = mask.unsqueeze(1)
-    return torch.where(mask, 0.0, mask_value(scores.dtype)).to(scores.dtype)
+    return torch.where(mask, 0.0, _mask_value(scores.dtype)).to(scores.dtype)
 
 
 class AdditiveAttention(nn.Module):

@@ -5,6 +5,7 @@ Both files of a run hold `config`, `model_config`, `vocabulary`, `step`, `best_b
 """
 
 import os
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,10 @@ import torch
 
 from training.config import TrainingConfig
 from training.model import Translator, build_model
+
+
+class CheckpointError(ValueError):
+    """A file that is no checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +31,12 @@ class TrainedTranslator:
     step: int
     validation_bleu: float  # greedy; the best so far
 
-    @property
-    def num_parameters(self) -> int:
-        return sum(parameter.numel() for parameter in self.model.parameters())
-
 
 def load_translator(path: Path) -> TrainedTranslator:
     """Build the model of `best.pt` or `last.pt` with its averaged weights.
 
     Raises:
-        FileNotFoundError, pickle.UnpicklingError: as `load_checkpoint`.
+        FileNotFoundError, CheckpointError: as `load_checkpoint`.
     """
     state = load_checkpoint(path)
     model = build_model(state["model_config"])
@@ -67,9 +68,12 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: if there is none.
-        pickle.UnpicklingError: if the file holds anything but tensors and plain values.
+        CheckpointError: if the file holds anything but tensors and plain values.
     """
-    state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError) as exc:
+        raise CheckpointError(f"{path} is no checkpoint; give a run's best.pt or last.pt") from exc
     return state
 
 

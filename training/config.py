@@ -21,13 +21,13 @@ class DataConfig:
     """Where the sentence pairs are, and which of them are fit to train on."""
 
     data_dir: str  # relative to the working directory
-    train: str  # file names in data_dir: `English<TAB>French` a line, gzip
+    train: str  # file names in data_dir: a pair a line, in two columns `text<TAB>text`, gzip
     valid: str
     test: str
     column_languages: list[str]  # BCP 47, of the two columns
     source_language: str
     target_language: str
-    licence: str
+    licence: str  # of the pairs; this and the next are for the bundle
     attribution: str
     max_tokens: int  # of a side, with EOS; longer pairs are dropped
     max_length_ratio: float  # of the longer to the shorter side, for pairs of more than 10 tokens
@@ -40,10 +40,10 @@ class DataConfig:
 
 @dataclass(frozen=True, slots=True)
 class VocabularyConfig:
-    size: int  # pieces, shared by both languages
-    character_coverage: (
-        float  # share of the text's characters that get pieces; the rest is spelt in bytes
-    )
+    """The pieces, which both languages share."""
+
+    size: int  # with special pieces and bytes
+    character_coverage: float  # share of the running text in pieces; the rest is spelt in bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,28 +53,32 @@ class AugmentConfig:
     join: float  # several random pairs become one, so that longer inputs are seen
     max_joined: int  # pairs in one joined example
     upper_case: float  # both sides in capitals
-    lower_case_source: float
+    lower_case_source: float  # the source alone
     source_splits: float  # of each piece, to fall into the two that it was merged from
     target_splits: float
 
 
 @dataclass(frozen=True, slots=True)
 class OptimizerConfig:
+    """Who moves the weights, and how fast."""
+
     name: str  # "adam", or "muon" for the matrices of the hidden layers with Adam for all else
     peak_rate: float  # of Adam
     muon_peak_rate: float
-    betas: list[float]  # of Adam
-    weight_decay: float
-    warmup_steps: int
-    clip_norm: float
+    betas: list[float]  # of Adam, two
+    weight_decay: float  # of Muon; Adam has none
+    warmup_steps: int  # until the rates are at their peaks, from where they fall to 0
+    clip_norm: float  # of the gradient of all weights together, at most
 
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
-    total_steps: int
+    """How long a run is, and what it leaves behind on the way."""
+
+    total_steps: int  # optimizer steps, each on one batch
     seed: int
-    threads: int
-    label_smoothing: float
+    threads: int  # of torch; another number gives other roundings
+    label_smoothing: float  # share of the target distribution that is spread over all pieces
     ema_decay: float  # of the averaged weights, which are validated and exported
     autocast: bool  # bfloat16 matrix products
     validate_every_steps: int
@@ -85,7 +89,9 @@ class RunConfig:
 
 @dataclass(frozen=True, slots=True)
 class TrainingConfig:
-    name: str
+    """A whole file."""
+
+    name: str  # of the run and, unless export is told otherwise, of its bundle
     data: DataConfig
     vocabulary: VocabularyConfig
     augment: AugmentConfig
@@ -144,16 +150,27 @@ def _section(name: str, kind: Any, table: Mapping[str, Any], faults: list[str]) 
     faults += [f"key {name}.{key} is missing" for key in expected.keys() - given.keys()]
     for key in expected.keys() & given.keys():
         if not _fits(given[key], expected[key]):
-            faults.append(f"{name}.{key} = {given[key]!r} is not a {expected[key]}")
+            faults.append(f"{name}.{key} = {given[key]!r} is not {_EXPECTED[expected[key]]}")
     return None if faults else kind(**given)
 
 
+_EXPECTED: Mapping[Any, str] = {
+    str: "a string",
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    list[str]: "a list of strings",
+    list[float]: "a list of numbers",
+}
+
+
 def _fits(value: Any, kind: Any) -> bool:
-    if kind is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, typing.get_origin(kind) or kind)
+    if typing.get_origin(kind) is list:
+        (of,) = typing.get_args(kind)
+        return isinstance(value, list) and all(_fits(item, of) for item in value)
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, int | float if kind is float else kind)
 
 
 def _contradictions(data: DataConfig, optimizer: OptimizerConfig) -> list[str]:
@@ -166,4 +183,6 @@ def _contradictions(data: DataConfig, optimizer: OptimizerConfig) -> list[str]:
         )
     if optimizer.name not in ("adam", "muon"):
         faults.append(f'optimizer.name = {optimizer.name!r} must be "adam" or "muon"')
+    if len(optimizer.betas) != 2:
+        faults.append(f"optimizer.betas = {optimizer.betas} must be two numbers")
     return faults

@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import sentencepiece
 import torch
 from torch import Tensor
 
+from service.text import Tokenizer
 from training.config import AugmentConfig, DataConfig
 from training.splitting import PieceSplitter
-from training.vocabulary import BOS_ID, PAD_ID
+from training.vocabulary import BOS_ID, EOS_ID, PAD_ID, load_vocabulary, merge_ranks
 
 logger = logging.getLogger(__name__)
-
-Processor = sentencepiece.SentencePieceProcessor
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
+    """A sentence and its translation, as text."""
+
     source: str
     target: str
 
@@ -50,7 +50,7 @@ class Batch:
 
 
 def read_pairs(path: Path, source_column: int = 0) -> list[Pair]:
-    """Read `text<TAB>text` lines from a gzip file, the source in the given column (0 or 1).
+    """Read `text<TAB>text` lines from a gzip file, the source in the given column, 0 or 1.
 
     Raises:
         ValueError: naming the line that has not two columns.
@@ -66,22 +66,25 @@ def read_pairs(path: Path, source_column: int = 0) -> list[Pair]:
 
 
 class TrainingSet:
-    """The pairs fit to train on, and the batches of every epoch."""
+    """The pairs fit to train on, and the batches of every epoch.
+
+    `vocabulary` holds the bytes of the SentencePiece file.
+    """
 
     def __init__(
         self,
         pairs: Sequence[Pair],
-        vocabulary: Processor,
+        vocabulary: bytes,
         config: DataConfig,
         augment: AugmentConfig,
         seed: int,
     ) -> None:
-        self._vocabulary = vocabulary
-        self._splitter = PieceSplitter(vocabulary)
+        self._tokenizer = load_vocabulary(vocabulary)
+        self._splitter = PieceSplitter(merge_ranks(vocabulary), self._tokenizer.vocabulary_size)
         self._config = config
         self._augment = augment
         self._seed = seed
-        examples = encode_pairs(vocabulary, pairs)
+        examples = encode_pairs(self._tokenizer, pairs)
         self._pairs = [p for p, e in zip(pairs, examples, strict=True) if self._is_sound(e)]
         logger.info("%d pairs, %d dropped", len(self._pairs), len(pairs) - len(self._pairs))
 
@@ -92,7 +95,7 @@ class TrainingSet:
         """Return the epoch's batches in training order; `collate` makes tensors of one."""
         random = np.random.default_rng([self._seed, epoch])
         shuffled = [self._pairs[i] for i in random.permutation(len(self._pairs))]
-        examples = encode_pairs(self._vocabulary, augment(shuffled, self._augment, random))
+        examples = encode_pairs(self._tokenizer, augment(shuffled, self._augment, random))
         examples = self._split_pieces(examples, random)
         batches = bucket([e for e in examples if self._is_sound(e)], self._config.batch_tokens)
         return [batches[i] for i in random.permutation(len(batches))]
@@ -177,8 +180,7 @@ def _change_case(pair: Pair, config: AugmentConfig, draw: float) -> Pair:
     return pair
 
 
-def encode_pairs(vocabulary: Processor, pairs: Sequence[Pair]) -> list[Example]:
-    """Segment both sides."""
-    sources: list[list[int]] = vocabulary.encode([p.source for p in pairs], add_eos=True)
-    targets: list[list[int]] = vocabulary.encode([p.target for p in pairs], add_eos=True)
-    return [Example(s, t) for s, t in zip(sources, targets, strict=True)]
+def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[Pair]) -> list[Example]:
+    """Segment both sides and end them with EOS."""
+    encode = tokenizer.encode
+    return [Example([*encode(p.source), EOS_ID], [*encode(p.target), EOS_ID]) for p in pairs]

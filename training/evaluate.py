@@ -12,21 +12,26 @@ import torch
 from torch.nn import functional
 
 from service.decoding import DecodingOptions, decode
+from service.text import Tokenizer
 from training.config import DataConfig, TrainingConfig
-from training.data import Batch, Processor, bucket, collate, encode_pairs, read_pairs
+from training.data import Batch, bucket, collate, encode_pairs, read_pairs
 from training.model import Translator
 from training.step_model import TorchStepModel
-from training.vocabulary import PAD_ID
+from training.vocabulary import EOS_ID, PAD_ID
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
+    """How good a model is on the validation set."""
+
     loss: float  # nats a target token, without smoothing
     bleu: float  # greedy, 0 to 100
 
 
 @dataclass(frozen=True, slots=True)
 class BleuScore:
+    """A corpus's BLEU, and how it was computed (Post 2018)."""
+
     bleu: float  # 0 to 100
     signature: str  # sacreBLEU's, with everything that is needed to compute it again
 
@@ -73,18 +78,18 @@ def bleu(prediction_tokens: Sequence[str], label_tokens: Sequence[str], k: int) 
 class Validator:
     """Scores a model on the validation set, the same sentences every time."""
 
-    def __init__(self, config: TrainingConfig, vocabulary: Processor) -> None:
+    def __init__(self, config: TrainingConfig, tokenizer: Tokenizer) -> None:
         data = config.data
         path = Path(data.data_dir, data.valid)
         sources, references = load_eval_set(path, data.source_column)
         chosen = range(0, len(sources), max(1, len(sources) // config.run.validation_sentences))
         self._sources = [sources[i] for i in chosen]
         self._references = [references[i] for i in chosen]
-        self._vocabulary = vocabulary
-        self._batches = validation_batches(path, vocabulary, data)
+        self._tokenizer = tokenizer
+        self._batches = _validation_batches(path, tokenizer, data)
 
     def __call__(self, model: Translator) -> ValidationResult:
-        hypotheses = translate(model, self._vocabulary, self._sources)
+        hypotheses = translate(model, self._tokenizer, self._sources)
         return ValidationResult(
             loss=mean_loss(model, self._batches),
             bleu=corpus_bleu(hypotheses, self._references).bleu,
@@ -93,20 +98,14 @@ class Validator:
 
 def translate(
     model: Translator,
-    vocabulary: Processor,
+    tokenizer: Tokenizer,
     sources: Sequence[str],
     options: DecodingOptions = DecodingOptions(),  # noqa: B008 - frozen
 ) -> list[str]:
     """Return the best translation of each source, found with the service's own search."""
-    ids: list[list[int]] = vocabulary.encode(list(sources), add_eos=True)
-    results = decode(TorchStepModel(model), ids, options)
-    return [vocabulary.decode(list(hypotheses[0].ids)) for hypotheses in results]
-
-
-def validation_batches(path: Path, vocabulary: Processor, data: DataConfig) -> list[Batch]:
-    """Return every pair of the file in batches of the training size."""
-    examples = encode_pairs(vocabulary, read_pairs(path, data.source_column))
-    return [collate(batch) for batch in bucket(examples, data.batch_tokens)]
+    source_ids = [[*tokenizer.encode(source), EOS_ID] for source in sources]
+    results = decode(TorchStepModel(model), source_ids, options)
+    return [tokenizer.decode(hypotheses[0].ids) for hypotheses in results]
 
 
 @torch.no_grad()
@@ -121,6 +120,12 @@ def mean_loss(model: Translator, batches: Sequence[Batch]) -> float:
         total += functional.cross_entropy(logits, batch.label_ids[real], reduction="sum").item()
         num_tokens += int(real.sum())
     return total / num_tokens
+
+
+def _validation_batches(path: Path, tokenizer: Tokenizer, data: DataConfig) -> list[Batch]:
+    """Return every pair of the file in batches of the training size."""
+    examples = encode_pairs(tokenizer, read_pairs(path, data.source_column))
+    return [collate(batch) for batch in bucket(examples, data.batch_tokens)]
 
 
 def _ngrams(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:

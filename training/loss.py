@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-ROWS_AT_ONCE = 32  # x 8,000 pieces x 4 bytes = 1 MB: the softmax stays in the cache
+_ROWS_AT_ONCE = 32  # x 8,000 pieces x 4 bytes = 1 MB: the softmax stays in the cache
 
 
 def smoothed_cross_entropy(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
@@ -26,9 +26,9 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         excess = torch.empty_like(logits)  # predicted minus smoothed target distribution
         total = torch.zeros(())
         for rows, columns, row_excess in zip(
-            torch.split(logits, ROWS_AT_ONCE),
-            torch.split(labels.unsqueeze(1), ROWS_AT_ONCE),
-            torch.split(excess, ROWS_AT_ONCE),
+            torch.split(logits, _ROWS_AT_ONCE),
+            torch.split(labels.unsqueeze(1), _ROWS_AT_ONCE),
+            torch.split(excess, _ROWS_AT_ONCE),
             strict=True,
         ):
             log_probs = rows.log_softmax(-1, dtype=torch.float32)

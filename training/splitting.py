@@ -1,11 +1,10 @@
 """Subword regularisation: pieces fall apart at random, so words are seen in several spellings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import sentencepiece
 
-NO_HALVES = -1
+_NO_HALVES = -1
 
 
 class PieceSplitter:
@@ -13,18 +12,17 @@ class PieceSplitter:
 
     Unlike sentencepiece's own sampling it draws from the generator that it is given, so an epoch
     can be made again in another process, and it needs no text: it works on the ids of a whole
-    corpus at once.
+    corpus at once. `ranks` are those of `training.vocabulary.merge_ranks`.
     """
 
-    def __init__(self, vocabulary: sentencepiece.SentencePieceProcessor) -> None:
-        self._halves = np.full((vocabulary.vocab_size(), 2), NO_HALVES)
-        ranks = _merge_ranks(vocabulary)
+    def __init__(self, ranks: Mapping[str, tuple[int, float]], vocabulary_size: int) -> None:
+        self._halves = np.full((vocabulary_size, 2), _NO_HALVES)
         for piece, (id, _) in ranks.items():
             cuts = [(piece[:i], piece[i:]) for i in range(1, len(piece))]
             known = [(ranks[a], ranks[b]) for a, b in cuts if a in ranks and b in ranks]
             if known:
-                # The last merge of a piece joined two that had been made before it: the earliest
-                # made.
+                # The merge that made a piece joined two older ones: of all pairs that spell it, the
+                # one that was complete first.
                 left, right = min(known, key=lambda pair: max(pair[0][1], pair[1][1]))
                 self._halves[id] = left[0], right[0]
 
@@ -34,7 +32,7 @@ class PieceSplitter:
         """Replace each id that has halves by them with `probability`. No row may be empty."""
         lengths = np.array([len(row) for row in rows])
         ids = np.concatenate([np.asarray(row) for row in rows])
-        chosen = (random.random(len(ids)) < probability) & (self._halves[ids, 0] != NO_HALVES)
+        chosen = (random.random(len(ids)) < probability) & (self._halves[ids, 0] != _NO_HALVES)
         sizes = 1 + chosen
         result = np.repeat(ids, sizes)
         last = np.cumsum(sizes)[chosen] - 1
@@ -42,14 +40,3 @@ class PieceSplitter:
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         ends = np.cumsum(np.add.reduceat(sizes, starts))
         return [part.tolist() for part in np.split(result, ends[:-1])]
-
-
-def _merge_ranks(vocabulary: sentencepiece.SentencePieceProcessor) -> dict[str, tuple[int, float]]:
-    """Map each ordinary piece to its id and its merge's rank, 0 for single characters."""
-    special = (vocabulary.is_byte, vocabulary.is_control, vocabulary.is_unknown)
-    pieces = {
-        vocabulary.id_to_piece(id): id
-        for id in range(vocabulary.vocab_size())
-        if not any(is_special(id) for is_special in special)
-    }
-    return {p: (id, -vocabulary.get_score(id) if len(p) > 1 else 0.0) for p, id in pieces.items()}

@@ -25,7 +25,7 @@ from tqdm import tqdm
 
 from training.checkpoint import bytes_to_tensor, load_checkpoint, save_checkpoint, tensor_to_bytes
 from training.config import TrainingConfig
-from training.data import Batch, Example, Processor, TrainingSet, collate, read_pairs
+from training.data import Batch, Example, TrainingSet, collate, read_pairs
 from training.dropout import use_byte_dropout
 from training.evaluate import ValidationResult, Validator
 from training.loss import smoothed_cross_entropy
@@ -73,16 +73,16 @@ class Trainer:
         self.config = config
         self.directory = directory
         self._vocabulary_bytes = vocabulary
-        processor = load_vocabulary(vocabulary)
+        tokenizer = load_vocabulary(vocabulary)
         torch.set_num_threads(config.run.threads)
         torch.manual_seed(config.run.seed)
-        self.model = build_model({**config.model, "vocabulary_size": processor.vocab_size()})
+        self.model = build_model({**config.model, "vocabulary_size": tokenizer.vocabulary_size})
         use_byte_dropout(self.model)
         self.average = MovingAverage(copy.deepcopy(self.model), config.run.ema_decay)
-        self.optimizers = build_optimizers(self.model, config.optimizer, processor.vocab_size())
+        self.optimizers = build_optimizers(self.model, config.optimizer, tokenizer.vocabulary_size)
         self.progress = Progress()
-        self._data = _training_set(config, processor)
-        self._validator = Validator(config, processor)
+        self._data = _training_set(config, vocabulary)
+        self._validator = Validator(config, tokenizer)
         self._writer: SummaryWriter
         self._saved_at = time.monotonic()
 
@@ -240,6 +240,6 @@ def resume(directory: Path, config: TrainingConfig) -> Trainer:
     return trainer
 
 
-def _training_set(config: TrainingConfig, processor: Processor) -> TrainingSet:
+def _training_set(config: TrainingConfig, vocabulary: bytes) -> TrainingSet:
     pairs = read_pairs(Path(config.data.data_dir, config.data.train), config.data.source_column)
-    return TrainingSet(pairs, processor, config.data, config.augment, config.run.seed)
+    return TrainingSet(pairs, vocabulary, config.data, config.augment, config.run.seed)

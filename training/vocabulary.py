@@ -1,8 +1,9 @@
 """The subword vocabulary: one SentencePiece BPE model shared by both languages.
 
-Owns how text is normalised and segmented. The normalisation rules are compiled into the model
-file, so whoever loads the file segments exactly as training did; nothing else normalises text.
-Refuses a model whose special ids are not the ones below.
+Owns how text is normalised, what the pieces are and which ids are special. The normalisation rules
+are compiled into the model file, so whoever loads it segments exactly as training did: everybody,
+training included, does so with `service.text.Tokenizer`. Refuses a model whose special ids are not
+the ones below.
 """
 
 import io
@@ -14,19 +15,21 @@ from pathlib import Path
 
 import sentencepiece
 
+from service.text import Tokenizer
+
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
 
-STRAIGHT_QUOTES = {"’": "'", "‘": "'", "ʼ": "'", "‛": "'", "“": '"', "”": '"', "„": '"', "‟": '"'}
+_STRAIGHT_QUOTES = dict.fromkeys("’‘ʼ‛", "'") | dict.fromkeys("“”„‟", '"')
 # Soft hyphen, zero-width spaces and joiners, bidirectional controls, byte-order mark. U+200D
 # stays: emoji sequences are held together by it.
-INVISIBLE = (
+_INVISIBLE = (
     [0x00AD, 0x061C, 0x180E, 0x200B, 0x200C, 0x200E, 0x200F, 0xFEFF]
     + [*range(0x202A, 0x202F), *range(0x2060, 0x2065), *range(0x2066, 0x2070)]
     + [code for code in range(0x01, 0xA0) if unicodedata.category(chr(code)) == "Cc"]
 )
 # Too rare in some corpora to pass the coverage, and yet ordinary text.
-REQUIRED_CHARACTERS = "àâæçéèêëîïôœöùûüÿÀÂÆÇÉÈÊËÎÏÔŒÖÙÛÜŸáíñóÁÉÍÑÓ«»€$£%&@#°–—"
-LINE_BREAKS_AND_TABS = "\t\n\v\f\r\x85\u2028\u2029"
+_REQUIRED_CHARACTERS = "àâæçéèêëîïôœöùûüÿÀÂÆÇÉÈÊËÎÏÔŒÖÙÛÜŸáíñóÁÉÍÑÓ«»€$£%&@#°–—"
+_LINE_BREAKS_AND_TABS = "\t\n\v\f\r\x85\u2028\u2029"
 
 
 def train_vocabulary(sentences: Iterable[str], size: int, character_coverage: float) -> bytes:
@@ -49,7 +52,7 @@ def train_vocabulary(sentences: Iterable[str], size: int, character_coverage: fl
             model_type="bpe",
             vocab_size=size,
             character_coverage=character_coverage,
-            required_chars=REQUIRED_CHARACTERS,
+            required_chars=_REQUIRED_CHARACTERS,
             byte_fallback=True,
             split_digits=True,
             normalization_rule_tsv=str(rules),
@@ -65,21 +68,38 @@ def train_vocabulary(sentences: Iterable[str], size: int, character_coverage: fl
     return model.getvalue()
 
 
-def load_vocabulary(model: bytes) -> sentencepiece.SentencePieceProcessor:
+def load_vocabulary(model: bytes) -> Tokenizer:
     """Load a model made by `train_vocabulary`.
 
     Raises:
+        BundleError: if it is no SentencePiece model.
         ValueError: if its special ids differ from this module's.
     """
-    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-    found = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
+    tokenizer = Tokenizer.from_bytes(model)
+    found = (tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id)
     if found != (PAD_ID, UNK_ID, BOS_ID, EOS_ID):
         expected = (PAD_ID, UNK_ID, BOS_ID, EOS_ID)
         raise ValueError(
             f"vocabulary has pad, unk, bos, eos ids {found}, expected {expected}; "
             "train it with training.vocabulary.train_vocabulary"
         )
-    return processor
+    return tokenizer
+
+
+def merge_ranks(model: bytes) -> dict[str, tuple[int, float]]:
+    """Map each piece of ordinary text to its id and the rank of its merge.
+
+    Merges are numbered from 0 in the order in which they were learned; single characters were
+    there before the first and have 0 as well. Bytes and special pieces are left out.
+    """
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    special = (processor.is_byte, processor.is_control, processor.is_unknown)
+    pieces = {
+        processor.id_to_piece(id): id
+        for id in range(processor.vocab_size())
+        if not any(is_special(id) for is_special in special)
+    }
+    return {p: (id, -processor.get_score(id) if len(p) > 1 else 0.0) for p, id in pieces.items()}
 
 
 def normalization_rules() -> str:
@@ -90,9 +110,9 @@ def normalization_rules() -> str:
     """
     rules = dict(_compositions())
     rules |= dict(_compatibility_forms())
-    rules |= STRAIGHT_QUOTES
-    rules |= {chr(code): "" for code in INVISIBLE}
-    rules |= {space: " " for space in (*_unicode_spaces(), *LINE_BREAKS_AND_TABS)}
+    rules |= _STRAIGHT_QUOTES
+    rules |= {chr(code): "" for code in _INVISIBLE}
+    rules |= {space: " " for space in (*_unicode_spaces(), *_LINE_BREAKS_AND_TABS)}
     return "".join(
         f"{_hexadecimal(source)}\t{_hexadecimal(target)}\n"
         for source, target in sorted(rules.items())

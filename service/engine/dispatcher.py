@@ -1,12 +1,29 @@
 """The queue as threads see it: a `Batcher` behind the one lock of the engine."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from threading import Condition
 
 from service.batching import Admission, Batcher, Load, Sentence
+from service.decoding import Hypothesis
 from service.errors import Unavailable
 
 Clock = Callable[[], float]
+
+
+class Answer(Future[list[Hypothesis]]):
+    """A future that reports its cancelling, so that nobody has to ask every one at every step."""
+
+    def __init__(self, report: Callable[[], None]) -> None:
+        super().__init__()
+        self._report = report
+
+    def cancel(self) -> bool:
+        """As in `Future`."""
+        cancelled = super().cancel()
+        if cancelled:
+            self._report()
+        return cancelled
 
 
 class Dispatcher:
@@ -22,10 +39,16 @@ class Dispatcher:
         self._clock = clock
         self._condition = Condition()
         self._accepting, self._stopped = True, False
+        self.last_cancellation = object()
+        """Another object after every cancellation."""
 
     @property
     def num_waiting(self) -> int:
         return self._batcher.num_sentences
+
+    def note_cancellation(self) -> None:
+        """For the report of an `Answer`; called on any thread."""
+        self.last_cancellation = object()
 
     def submit(self, sentences: Sequence[Sentence]) -> None:
         """Queues all or none. Raises QueueFull, and Unavailable once draining has begun."""

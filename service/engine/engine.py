@@ -10,7 +10,7 @@ from service.batching import Batcher, Load, QueueLimits, Sentence
 from service.bundle import Bundle, Limits
 from service.decoding import Batch, DecodingOptions, Hypothesis, StepModel
 from service.engine.cores import usable_cores
-from service.engine.dispatcher import Clock, Dispatcher
+from service.engine.dispatcher import Answer, Clock, Dispatcher
 from service.engine.observer import Observer, SilentObserver
 from service.engine.worker import Worker, reject, stopped
 from service.errors import InvalidArgument, QueueFull
@@ -77,7 +77,8 @@ class Engine:
         self._check(sources, options)
         now = self._clock()
         until = math.inf if deadline is None else deadline
-        sentences = [Sentence(ids, options, now, until) for ids in sources]
+        note = self._dispatcher.note_cancellation
+        sentences = [Sentence(ids, options, now, until, Answer(note)) for ids in sources]
         try:
             self._dispatcher.submit(sentences)
         except QueueFull:

@@ -1,6 +1,7 @@
 """One worker: a thread's loop over one model and one batch."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import InvalidStateError
@@ -39,11 +40,16 @@ class Worker:
         self._batch_beam_size = 0
         # In the order of joining; a dict since sentences leave from anywhere.
         self._live: dict[Sentence, None] = {}
+        # The live sentences are looked through only if one of them may have gone.
+        self._earliest_deadline = math.inf
+        self._seen_cancellation: object = None
 
     def run(self) -> None:
         """The loop; returns once the dispatcher is stopped and every sentence here is resolved."""
         while (admission := self._dispatcher.admit(self._load)) is not None:
-            self._live.update(dict.fromkeys(admission.joining))
+            for sentence in admission.joining:
+                self._live[sentence] = None
+                self._earliest_deadline = min(self._earliest_deadline, sentence.deadline)
             try:
                 self._leave(admission.gone)
                 self._join(admission.joining)
@@ -86,11 +92,15 @@ class Worker:
 
     def _drop_gone(self) -> None:
         """Frees the rows of those who cancelled or whose deadline passed."""
-        now = self._clock()
+        now, cancellation = self._clock(), self._dispatcher.last_cancellation
+        if now < self._earliest_deadline and cancellation is self._seen_cancellation:
+            return
         gone = [sentence for sentence in self._live if sentence.is_gone(now)]
         if gone and self._batch is not None:
-            self._batch.drop(gone)
+            self._batch.drop(set(gone))
             self._leave(gone)
+        self._seen_cancellation = cancellation
+        self._earliest_deadline = min((each.deadline for each in self._live), default=math.inf)
 
     def _step(self) -> None:
         if not self._live or self._batch is None:

@@ -43,12 +43,11 @@ def test_only_free_rows_are_filled() -> None:
     assert admitted(batcher, Load(max_rows=16, num_sentences=4, beam_size=4)) == []
 
 
-def test_newcomers_stay_under_the_budget_of_padded_tokens() -> None:
-    short, longer, another = sentence(5), sentence(20), sentence(5)
-    batcher = batcher_with(short, longer, another)
-    # Three rows padded to 20 tokens would be 60, the budget is 40.
-    assert admitted(batcher, Load(max_rows=8)) == [short, longer]
-    assert admitted(batcher, Load(max_rows=8)) == [another]
+def test_newcomers_stay_under_the_budget_of_tokens() -> None:
+    sentences = [sentence(15) for _ in range(3)]
+    batcher = batcher_with(*sentences)
+    assert admitted(batcher, Load(max_rows=8)) == sentences[:2]
+    assert admitted(batcher, Load(max_rows=8)) == sentences[2:]
 
 
 def test_a_sentence_above_the_budget_joins_alone() -> None:
@@ -56,6 +55,31 @@ def test_a_sentence_above_the_budget_joins_alone() -> None:
     batcher = batcher_with(giant, small)
     assert admitted(batcher, Load(max_rows=8)) == [giant]
     assert admitted(batcher, Load(max_rows=8)) == [small]
+
+
+def test_sentences_of_a_length_join_together() -> None:
+    lengths = [3, 9, 4, 8, 3]
+    batcher = batcher_with(*(sentence(length) for length in lengths))
+    together = [admitted(batcher, Load(max_rows=2)) for _ in range(3)]
+    assert [[len(each.ids) for each in group] for group in together] == [[9, 8], [4, 3], [3]]
+
+
+def test_nobody_is_overtaken_by_more_than_a_page() -> None:
+    sentences = [sentence(1 + index % 7, enqueued=index) for index in range(700)]
+    limits = replace(LIMITS, max_sentences=700, max_tokens=10_000)
+    batcher = batcher_with(*sentences, limits=limits)
+    joined = list[Sentence]()
+    while batcher.num_sentences:
+        joined += admitted(batcher, Load(max_rows=8))
+    for place, each in enumerate(joined):
+        assert place // 256 == int(each.enqueued) // 256
+
+
+def test_a_batch_is_refilled_by_a_few_at_a_time_when_many_wait() -> None:
+    batcher = batcher_with(*(sentence() for _ in range(8)))
+    assert admitted(batcher, Load(16, num_sentences=13, beam_size=1)) == []
+    assert len(admitted(batcher, Load(16, num_sentences=12, beam_size=1))) == 4
+    assert len(admitted(batcher, Load(16, num_sentences=1, beam_size=1))) == 4
 
 
 def test_other_beam_widths_wait_for_their_own_batch() -> None:

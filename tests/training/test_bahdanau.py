@@ -80,8 +80,9 @@ def test_the_initial_state_of_every_layer_is_bounded_and_its_own(model: Bahdanau
 
 
 def test_recurrent_weights_start_orthogonal(model: Bahdanau) -> None:
-    weights = [model.encoder.gru.weight_hh_l1_reverse]
-    weights += [step.hidden_projection.weight for step in model.decoder.steps]
+    recurrent = ("gru.weight_hh", "hidden_projection.weight")
+    weights = [w for name, w in model.named_parameters() if any(part in name for part in recurrent)]
+    assert len(weights) == 2 * 2 + 2  # layers x directions of the encoder, layers of the decoder
     for weight in weights:
         for gate in weight.detach().chunk(3):
             torch.testing.assert_close(gate @ gate.T, torch.eye(len(gate)))

@@ -3,6 +3,7 @@
 import gzip
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def tokenizer(vocabulary: bytes) -> Tokenizer:
     return load_vocabulary(vocabulary)
 
 
-def training_set(vocabulary: bytes, pairs: list[Pair] = PAIRS, **changes: float) -> TrainingSet:
+def training_set(vocabulary: bytes, pairs: list[Pair] = PAIRS, **changes: Any) -> TrainingSet:
     return TrainingSet(pairs, vocabulary, DATA, replace(PLAIN, **changes), seed=3)
 
 

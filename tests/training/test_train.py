@@ -12,7 +12,12 @@ import pytest
 import torch
 from torch.nn import functional
 
-from training.checkpoint import load_checkpoint, load_translator, save_checkpoint
+from training.checkpoint import (
+    CheckpointError,
+    load_checkpoint,
+    load_translator,
+    save_checkpoint,
+)
 from training.config import ConfigError, TrainingConfig, load_config
 from training.dropout import ByteDropout
 from training.loss import smoothed_cross_entropy
@@ -95,7 +100,9 @@ def config(config_path: Path) -> TrainingConfig:
 
 def weights(directory: Path) -> dict[str, torch.Tensor]:
     state = load_checkpoint(directory / "last.pt")
-    return state["model"] | {f"average.{name}": value for name, value in state["average"].items()}
+    return {
+        f"{part}.{name}": state[part][name] for part in ("model", "average") for name in state[part]
+    }
 
 
 def assert_same_weights(first: Path, second: Path) -> None:
@@ -165,21 +172,23 @@ def test_sigterm_saves_and_the_run_goes_on_from_there(
     assert_same_weights(tmp_path / "whole", tmp_path / "stopped")
 
 
-def test_the_best_checkpoint_rebuilds_the_averaged_model(
-    config: TrainingConfig, tmp_path: Path
-) -> None:
-    trainer = start(config, tmp_path / "run")
+def test_a_checkpoint_rebuilds_the_averaged_model(config: TrainingConfig, tmp_path: Path) -> None:
+    trainer = start(with_steps(config, 10), tmp_path / "run")
     trainer.run()
-    trained = load_translator(tmp_path / "run" / "best.pt")
-    assert trained.config == config
-    assert trained.vocabulary == (tmp_path / "run" / "vocabulary.model").read_bytes()
-    if trained.step == config.run.total_steps:
-        assert all(
-            torch.equal(one, other)
-            for one, other in zip(
-                trained.model.parameters(), trainer.average.model.parameters(), strict=True
-            )
-        )
+    last, best = (load_translator(tmp_path / "run" / name) for name in ("last.pt", "best.pt"))
+    average = trainer.average.model.state_dict()
+    assert (last.step, best.step) == (10, 10) or best.step == 8
+    assert all(torch.equal(value, average[name]) for name, value in last.model.state_dict().items())
+    for trained in (last, best):
+        assert trained.config == trainer.config
+        assert trained.vocabulary == (tmp_path / "run" / "vocabulary.model").read_bytes()
+
+
+def test_a_file_that_is_no_checkpoint_is_refused_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "best.pt"
+    path.write_bytes(b"pickled")
+    with pytest.raises(CheckpointError, match=r"best\.pt is no checkpoint; give"):
+        load_checkpoint(path)
 
 
 def test_a_shorter_schedule_can_be_given_when_resuming(
@@ -241,10 +250,16 @@ def test_the_shipped_configurations_are_valid() -> None:
 def test_every_fault_of_a_configuration_is_named_at_once(config_path: Path) -> None:
     text = config_path.read_text()
     text = text.replace("seed = 1", "sed = 1").replace("total_steps = 24", 'total_steps = "many"')
+    text = text.replace("[0.9, 0.98]", '[0.9, "0.98"]')
     config_path.write_text(text)
     with pytest.raises(ConfigError) as caught:
         load_config(config_path)
-    for fault in ("unknown key run.sed", "run.seed is missing", "run.total_steps = 'many'"):
+    for fault in (
+        "unknown key run.sed",
+        "run.seed is missing",
+        "run.total_steps = 'many' is not an integer",
+        "optimizer.betas = [0.9, '0.98'] is not a list of numbers",
+    ):
         assert fault in str(caught.value)
 
 
