@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DATA ?= ../shared/data/tatoeba-eng-fra
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help serve test test-slow check proto clean
+.PHONY: help serve test test-slow check bench profile load proto clean
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 22
 
@@ -33,6 +33,15 @@ check: $(VENV)/.full  ## lint, types and the contract
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/buf lint
+
+bench: $(VENV)/.full  ## side by side with CTranslate2, on one machine
+	$(BIN)/python -m bench
+
+profile: $(VENV)/.full  ## where a decode step's time goes
+	$(BIN)/python -m bench.profile
+
+load: $(VENV)/.full  ## capacity and knee of a server: make load ADDRESS=localhost:50051
+	$(BIN)/python -m bench.load $(or $(ADDRESS),localhost:50051)
 
 proto: $(VENV)/.full  ## regenerate service/pb from proto/
 	$(BIN)/python -m grpc_tools.protoc -I service/pb=proto/nmt/v1 \

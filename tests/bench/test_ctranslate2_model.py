@@ -32,7 +32,7 @@ def test_the_converted_model_translates_token_for_token_alike(
     model = CONFIG.build().eval()
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter += 0.1 * torch.randn_like(parameter)
+            parameter.add_(0.1 * torch.randn_like(parameter))
     save_ctranslate2_model(model, PIECES, tmp_path / "model")
     translator = ctranslate2.Translator(str(tmp_path / "model"), inter_threads=1, intra_threads=1)
     theirs = translator.translate_batch(

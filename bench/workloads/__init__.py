@@ -1,0 +1,1 @@
+"""What is measured: each workload is a function from settings to rows."""
