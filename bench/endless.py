@@ -19,8 +19,13 @@ class Endless:
         self.start_id = model.start_id
         self.step_seconds = self.reorder_seconds = 0.0
 
-    def append(self, sources: Sequence[Sequence[int]], beam_size: int) -> None:
-        self._model.append(sources, beam_size)
+    def append(
+        self,
+        sources: Sequence[Sequence[int]],
+        beam_size: int,
+        shortlist: Sequence[bool] | None = None,
+    ) -> None:
+        self._model.append(sources, beam_size, shortlist)
 
     def step(
         self,

@@ -1,6 +1,6 @@
 """The command line of export.
 
-python -m export bundle CHECKPOINT DIRECTORY --valid FILE --test FILE [--precision int8]
+python -m export bundle CHECKPOINT DIRECTORY --valid FILE --test FILE [--train FILE]
 python -m export verify BUNDLE --valid FILE
 python -m export rebuild BUNDLE DIRECTORY
 python -m export inspect BUNDLE
@@ -18,11 +18,12 @@ import onnx
 
 from export.alignment import best_attention_layer
 from export.assemble import Description
-from export.build import Evidence, Trained, build_bundle
+from export.build import Evidence, build_bundle
 from export.rebuild import attention_layer_of, network_of, rebuild
 from export.verify import EvalSet, ParityError, Tolerances, verify
 from service.bundle import PRECISIONS, Limits, read_bundle
 from service.errors import BundleError
+from training.checkpoint import load_translator
 from training.data import Example, encode_pairs, read_pairs
 from training.vocabulary import load_vocabulary
 
@@ -52,10 +53,21 @@ def _add_bundle(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, help="of the new bundle")
     parser.add_argument("--precision", nargs="+", choices=PRECISIONS, default=["int8"])
     parser.add_argument("--name", help="what clients ask for; default: the run's name")
-    parser.add_argument("--version", default="1", help="of the model")
+    parser.add_argument(
+        "--version", default="", help="of the model; default: its training steps and a hash"
+    )
     parser.add_argument("--test", type=Path, required=True, help="gzipped pairs to score it on")
+    parser.add_argument(
+        "--train", type=Path, help="gzipped pairs to learn shortlists from; default: none"
+    )
     parser.add_argument("--max-source-tokens", type=int, default=256)
     parser.add_argument("--max-target-tokens", type=int, default=256)
+    parser.add_argument(
+        "--preferred-source-tokens",
+        type=int,
+        default=32,
+        help="longer sentences are split, since training has so few; 0: none is, if it fits",
+    )
     parser.add_argument("--calibration-sentences", type=int, default=400)
     parser.add_argument(
         "--attention-layer", type=int, help="that is returned; default: the one that aligns best"
@@ -71,17 +83,19 @@ def _add_evidence(parser: argparse.ArgumentParser) -> None:
 
 
 def _bundle(options: argparse.Namespace) -> None:
-    trained = Trained.load(options.checkpoint)
-    data = trained.config["data"]
-    column = data["column_languages"].index(data["source_language"])
+    trained = load_translator(options.checkpoint)
+    data = trained.config.data
+    column = data.source_column
     calibration = _calibration(options.valid, column, trained.vocabulary, options)
     layer = options.attention_layer
     description = Description(
-        name=options.name or trained.config["name"],
+        name=options.name or trained.config.name,
         version=options.version,
-        source_language=data["source_language"],
-        target_language=data["target_language"],
-        limits=Limits(options.max_source_tokens, options.max_target_tokens),
+        source_language=data.source_language,
+        target_language=data.target_language,
+        limits=Limits(
+            options.max_source_tokens, options.max_target_tokens, options.preferred_source_tokens
+        ),
         attention_layer=best_attention_layer(trained.model, calibration)
         if layer is None
         else layer,
@@ -90,6 +104,7 @@ def _bundle(options: argparse.Namespace) -> None:
         calibration,
         EvalSet.load(options.valid, column, options.sentences),
         EvalSet.load(options.test, column),
+        _examples(options.train, column, trained.vocabulary) if options.train else [],
     )
     tolerances = Tolerances(bleu=options.max_bleu_loss)
     bundle = build_bundle(
@@ -105,11 +120,15 @@ def _calibration(
     limits = options.max_source_tokens, options.max_target_tokens
     examples = [
         example
-        for example in encode_pairs(load_vocabulary(vocabulary), read_pairs(path, source_column))
+        for example in _examples(path, source_column, vocabulary)
         if len(example.source_ids) <= limits[0] and len(example.target_ids) < limits[1]
     ]
     examples.sort(key=lambda example: len(example.source_ids))
     return examples[:: max(1, len(examples) // options.calibration_sentences)]
+
+
+def _examples(path: Path, source_column: int, vocabulary: bytes) -> list[Example]:
+    return encode_pairs(load_vocabulary(vocabulary), read_pairs(path, source_column))
 
 
 def _add_verify(parser: argparse.ArgumentParser) -> None:

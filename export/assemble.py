@@ -7,16 +7,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from export.graphs import (
+    TABLE,
     ActivationRange,
     FloatProducts,
     GraphOptions,
     IntegerProducts,
     Products,
+    ShortlistLayer,
     encoder_graph,
     num_attention_heads,
+    shortlist_memory,
     step_graph,
 )
-from service.bundle import Attention, Limits, Manifest, SearchDefaults, SpecialIds, TensorSpec
+from service.bundle import (
+    Attention,
+    Lexicon,
+    Limits,
+    Manifest,
+    SearchDefaults,
+    SpecialIds,
+    TensorSpec,
+)
 from training.model import Translator
 from training.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
@@ -32,6 +43,7 @@ class Description:
 
     name: str
     version: str
+    """Empty for one that follows from the bundle's content."""
     source_language: str
     target_language: str
     limits: Limits
@@ -50,12 +62,15 @@ def graph_files(
     precisions: Iterable[str],
     options: GraphOptions,
     ranges: Mapping[str, ActivationRange],
+    lexicon: Lexicon | None = None,
 ) -> dict[str, bytes]:
-    """The graphs of each precision by their path in a bundle; only int8 needs the ranges."""
+    """The graphs of each precision by their path in a bundle; only int8 needs the ranges, and only
+    int8 can choose from shortlists.
+    """
     files = {}
     for precision in precisions:
         for name, write in (("encoder", encoder_graph), ("step", step_graph)):
-            graph = write(model, _products(precision, ranges), options)
+            graph = write(model, _products(precision, ranges, lexicon), options)
             files[f"{precision}/{name}.onnx"] = graph.SerializeToString()
     return files
 
@@ -65,6 +80,8 @@ def manifest_for(
     description: Description,
     precisions: Iterable[str],
     provenance: Mapping[str, Any],
+    *,
+    shortlist: bool = False,
 ) -> Manifest:
     """The manifest of a network's bundle; the provenance also gets what `rebuild` needs."""
     limits = description.limits
@@ -81,6 +98,7 @@ def manifest_for(
         state=tuple(TensorSpec(spec.name, spec.axes) for spec in model.state_specs),
         attention=Attention(layer=0, num_layers=1, num_heads=num_attention_heads(model)),
         precisions=tuple(precisions),
+        shortlist=shortlist_memory(model.embedding.weight.size(1)) if shortlist else (),
         search=SearchDefaults(max_length=limits.max_target_tokens),
         provenance={
             **provenance,
@@ -90,9 +108,12 @@ def manifest_for(
     )
 
 
-def _products(precision: str, ranges: Mapping[str, ActivationRange]) -> Products:
+def _products(
+    precision: str, ranges: Mapping[str, ActivationRange], lexicon: Lexicon | None
+) -> Products:
     if precision == "fp32":
         return FloatProducts()
     if precision == "int8":
-        return IntegerProducts(ranges)
+        shortlist = ShortlistLayer(lexicon.common, ranges[TABLE]) if lexicon else None
+        return IntegerProducts(ranges, shortlist)
     raise ValueError(f"precision {precision!r} can't be written; choose fp32 or int8")

@@ -48,7 +48,8 @@ def rebuild(bundle: Bundle, directory: Path) -> Bundle:
     for side in ("source", "target"):
         if f"{side}.model" in manifest.files:
             files[f"{side}.model"] = bundle.tokenizer_bytes(side)
-    return write_bundle(directory, replace(manifest, precisions=("fp32",)), files)
+    rebuilt = replace(manifest, precisions=("fp32",), shortlist=())
+    return write_bundle(directory, rebuilt, files)
 
 
 def network_weights(bundle: Bundle, model: Translator) -> dict[str, Tensor]:

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from service.config import ServerConfig, add_flags, given_flags
+from service.config import DEFAULT_ADDRESS, ServerConfig, add_flags, given_flags
 from service.errors import (
     BundleError,
     ConfigError,
@@ -79,9 +79,36 @@ def _add_translate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--beam-size", type=int, metavar="N", help="1 is greedy search")
     parser.add_argument("--n-best", type=int, metavar="N", help="print N translations with scores")
     parser.add_argument("--attention", action="store_true", help="draw where the model looked")
+    parser.add_argument(
+        "--whole-lines", action="store_true", help="don't split lines into sentences"
+    )
+    parser.add_argument(
+        "--refuse-long",
+        action="store_true",
+        help="fail rather than split a sentence that is longer than the model takes",
+    )
+    parser.add_argument(
+        "--no-break-spaces", action="store_true", help="as in printed French, before ; : ! ?"
+    )
+    parser.add_argument("--html", action="store_true", help="texts are HTML")
+    parser.add_argument(
+        "--protect",
+        action="append",
+        default=[],
+        choices=["placeholder", "address", "number", "tag"],
+        help="keep these as they are; may be given several times",
+    )
+    parser.add_argument(
+        "--term",
+        action="append",
+        default=[],
+        type=lambda term: term.partition("="),
+        metavar="SOURCE=TARGET",
+        help="translate a term so; may be given several times",
+    )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
-        "--server", default="localhost:50051", metavar="ADDRESS", help="default %(default)s"
+        "--server", default=DEFAULT_ADDRESS, metavar="ADDRESS", help="default %(default)s"
     )
     where.add_argument(
         "--models", type=Path, metavar="DIR", help="translate in this process, without a server"
@@ -145,11 +172,27 @@ def _request(contents: Sequence[str], options: argparse.Namespace) -> "pb.Transl
             target_language_code=options.target,
             options=pb.DecodingOptions(beam_size=beam_size, num_hypotheses=options.n_best),
             include_attention=options.attention,
+            mime_type="text/html" if options.html else "",
+            text_options=_text_options(options),
         )
     except UnicodeError:
         raise InvalidArgument("a text is not UTF-8; convert it first, with iconv") from None
     except ValueError as error:  # an integer of more than 32 bits
         raise InvalidArgument(str(error)) from None
+
+
+def _text_options(options: argparse.Namespace) -> "pb.TextOptions":
+    from service.pb import translation_pb2 as pb
+
+    return pb.TextOptions(
+        split_sentences=not options.whole_lines,
+        long_sentences=pb.LONG_SENTENCES_REFUSE if options.refuse_long else None,
+        no_break_spaces=options.no_break_spaces,
+        protect=[f"PROTECTED_KIND_{kind.upper()}" for kind in options.protect],
+        glossary=[
+            pb.GlossaryTerm(source=source, target=target) for source, _, target in options.term
+        ],
+    )
 
 
 def _chunks(lines: Iterable[str], size: int) -> Iterator[list[str]]:

@@ -21,10 +21,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from service.decoding import DecodingOptions, Hypothesis
-from service.errors import QueueFull
+from service.errors import InvalidArgument, QueueFull
 
 _PAGE_SIZE = 256
 _REFILL_BELOW = 0.75
+# Looking through the whole queue for those who are gone takes a millisecond, in which no worker can
+# admit anybody: not at every deadline, and not at every refusal.
+_SWEEP_INTERVAL_SECONDS = 0.05
 
 
 @dataclass(slots=True, eq=False)
@@ -122,6 +125,15 @@ class _Line:
     def pop(self) -> Sentence:
         return self._page.pop()
 
+    def remove_gone(self, now: float) -> list[Sentence]:
+        """Takes out everyone who is gone; the others keep their places."""
+        gone = {sentence: None for sentence in self if sentence.is_gone(now)}
+        if gone:
+            self._page = [sentence for sentence in self._page if sentence not in gone]
+            self._later = deque(sentence for sentence in self._later if sentence not in gone)
+            self._page_oldest = min((each.enqueued for each in self._page), default=math.inf)
+        return list(gone)
+
     def _open_page(self) -> None:
         self._page_oldest = self.oldest
         self._page = [self._later.popleft() for _ in range(min(_PAGE_SIZE, len(self._later)))]
@@ -139,12 +151,17 @@ class Batcher:
         self._lines: dict[int, _Line] = {}
         self._gone: list[Sentence] = []
         self._earliest_deadline = math.inf
+        self._next_sweep = -math.inf
         self.num_sentences = 0
         self.num_tokens = 0
 
     def add(self, sentences: Sequence[Sentence], now: float) -> None:
-        """Queues all of `sentences` or, with `QueueFull`, none of them."""
+        """Queues all of `sentences` or, with `QueueFull`, none of them.
+
+        Raises InvalidArgument if there are more of them than even an empty queue holds.
+        """
         num_tokens = sum(len(sentence.ids) for sentence in sentences)
+        self._check_size(len(sentences), num_tokens)
         if not self._has_room(len(sentences), num_tokens):
             self._sweep(now)
         if not self._has_room(len(sentences), num_tokens):
@@ -169,6 +186,14 @@ class Batcher:
         self._lines, self._gone = {}, []
         self.num_sentences = self.num_tokens = 0
         return waiting
+
+    def _check_size(self, num_sentences: int, num_tokens: int) -> None:
+        limits = self._limits
+        if num_sentences > limits.max_sentences or num_tokens > limits.max_tokens:
+            raise InvalidArgument(
+                f"{num_sentences} sentences with {num_tokens} tokens were sent at once, the queue "
+                f"holds {limits.max_sentences} and {limits.max_tokens}; send several requests"
+            )
 
     def _has_room(self, num_sentences: int, num_tokens: int) -> bool:
         return (
@@ -239,11 +264,14 @@ class Batcher:
 
     def _sweep(self, now: float) -> None:
         """Takes everyone who is gone out of the queue, wherever they stand in it."""
-        waiting = [sentence for line in self._lines.values() for sentence in line]
-        self._lines, self._earliest_deadline = {}, math.inf
-        self.num_sentences = self.num_tokens = 0
-        for sentence in waiting:
-            if sentence.is_gone(now):
-                self._gone.append(sentence)
-            else:
-                self._append(sentence)
+        if now < self._next_sweep:
+            return
+        self._next_sweep = now + _SWEEP_INTERVAL_SECONDS
+        for line in self._lines.values():
+            gone = line.remove_gone(now)
+            self._gone += gone
+            self.num_sentences -= len(gone)
+            self.num_tokens -= sum(len(sentence.ids) for sentence in gone)
+        self._lines = {width: line for width, line in self._lines.items() if line}
+        waiting = (sentence for line in self._lines.values() for sentence in line)
+        self._earliest_deadline = min((each.deadline for each in waiting), default=math.inf)

@@ -15,6 +15,8 @@ from typing import Any
 from service.errors import ConfigError
 
 PREFIX = "NMT_"
+_HOST, _PORT = "localhost", 50051
+DEFAULT_ADDRESS = f"{_HOST}:{_PORT}"
 _SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
 
 
@@ -41,8 +43,8 @@ class ServerConfig:
         "model that answers requests with neither a model nor languages; empty takes"
         " transformer-en-fr if it is served, else the only one",
     )
-    host: str = _option("localhost", "address to listen on; 0.0.0.0 or [::] for all")
-    port: int = _option(50051, "gRPC port; 0 takes a free one", low=0, high=65535)
+    host: str = _option(_HOST, "address to listen on; 0.0.0.0 or [::] for all")
+    port: int = _option(_PORT, "gRPC port; 0 takes a free one", low=0, high=65535)
     metrics_port: int = _option(
         9464, "port of Prometheus' /metrics; 0 takes a free one", low=0, high=65535
     )

@@ -125,7 +125,7 @@ class ModelMetrics:
     def queued(self, seconds: float) -> None:
         self._queue_seconds(seconds)
 
-    def encoded(self, sentences: int, tokens: int, seconds: float) -> None:
+    def encoded(self, tokens: int, seconds: float) -> None:
         self._encode_seconds(seconds)
         self._source_tokens(tokens)
 

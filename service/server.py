@@ -2,6 +2,7 @@
 
     loading ──models warm──> serving ──SIGTERM, SIGINT──> draining ──accepted rpcs done──> stopped
     NOT_SERVING              SERVING                      NOT_SERVING                      exit 0
+       └───────────────────────────────SIGTERM, SIGINT─────────────────────────────────────>┘
 
 One event loop runs gRPC; each model's engine has its own threads, and /metrics has one. The gRPC
 port is open while models load, so that probes see a live process; translating is refused with
@@ -10,6 +11,7 @@ UNAVAILABLE until then. A second signal ends the process at once.
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -28,8 +30,8 @@ from service.rpc import (
     TRANSLATION_SERVICE,
     Health,
     MetricsInterceptor,
-    Model,
     RequestLimits,
+    ServedModel,
     TranslationServicer,
     add_health,
     add_reflection,
@@ -65,7 +67,11 @@ async def _serve(config: ServerConfig) -> None:
         await stopping
     finally:
         stopping.cancel()
+        is_loading = loading.cancel()
         await server.stop()
+    if is_loading:
+        # asyncio.run would wait for the thread that loads, which nothing can stop.
+        os._exit(0)
 
 
 def _watch_signals() -> asyncio.Event:
@@ -90,7 +96,7 @@ class Server:
         self._config = config
         self._bundles = bundles
         self.metrics = Metrics(CollectorRegistry())
-        self.models: list[Model] = []
+        self.models: list[ServedModel] = []
         self._health = Health(bundle.manifest.name for bundle in bundles)
         self._servicer = TranslationServicer(RequestLimits.of(config))
         self._grpc = self._make_grpc_server()

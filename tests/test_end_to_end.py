@@ -63,7 +63,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     config = folder / "small.toml"
     config.write_text(text)
     training = ["--directory", str(folder / "run"), "--data-dir", str(folder)]
-    run("training", "train", str(config), *training, "--total-steps", "120")
+    run("training", "train", str(config), *training, "--total-steps", "80")
     splits = ["--valid", str(folder / "valid.tsv.gz"), "--test", str(folder / "test.tsv.gz")]
     bundle = str(folder / "models" / "small")
     run("export", "bundle", str(folder / "run" / "best.pt"), bundle, "--name", "small", *splits)

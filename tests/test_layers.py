@@ -13,8 +13,8 @@ ROOT = Path(__file__).parent.parent
 LEVELS = {
     "errors": -1,
     "text": 0,
+    "decoding": 0,
     "bundle": 1,
-    "decoding": 1,
     "session": 2,
     "batching": 2,
     "metrics": 2,
@@ -42,6 +42,8 @@ ONLY_IN = {
     "prometheus_client": ("service/metrics.py", "service/server.py"),
     # Training makes vocabularies; tokenising is the service's for everybody.
     "sentencepiece": ("service/text/", "training/vocabulary.py"),
+    "sentencex": ("service/text/",),
+    "py3langid": ("service/text/",),
 }
 
 

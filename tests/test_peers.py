@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import ctranslate2
-import numpy as np
 import pytest
 
 from bench.ctranslate2_model import save_ctranslate2_model
 from export.rebuild import network_of, rebuild
+from export.verify import gaps
 from service.bundle import read_bundle
-from service.decoding import DecodingOptions, decode, score
+from service.decoding import DecodingOptions, decode
 from service.session import Graphs, OnnxModel
 from service.text import Tokenizer
 from tests.corpus import ROOT, SENTENCES, TATOEBA
@@ -42,14 +42,14 @@ def test_greedy_float32_translations_are_those_of_ctranslate2(tmp_path: Path) ->
     ours = [hypotheses[0].ids for hypotheses in results]
 
     differing = [i for i in range(len(sources)) if ours[i] != theirs[i]]
-    gaps = gaps_where_they_part(
+    apart = gaps(
         OnnxModel(graphs, MAX_ROWS),
         [sources[i] for i in differing],
         [ours[i] for i in differing],
         [theirs[i] for i in differing],
     )
     assert len(differing) <= len(sources) // 100
-    assert all(gap <= TIE for gap in gaps), dict(zip(differing, gaps, strict=True))
+    assert all(gap <= TIE for gap in apart), dict(zip(differing, apart, strict=True))
 
 
 def translated_by_ctranslate2(
@@ -68,20 +68,3 @@ def translated_by_ctranslate2(
         max_batch_size=MAX_ROWS,
     )
     return [tuple(ids_of[name] for name in result.hypotheses[0]) for result in results]
-
-
-def gaps_where_they_part(
-    model: OnnxModel,
-    sources: Sequence[Sequence[int]],
-    these: Sequence[tuple[int, ...]],
-    those: Sequence[tuple[int, ...]],
-) -> list[float]:
-    """The difference in log-probability of the two tokens at which each pair goes apart."""
-    if not sources:
-        return []
-    gaps = []
-    for a, b in zip(score(model, sources, these), score(model, sources, those), strict=True):
-        common = min(len(a.ids), len(b.ids))
-        apart = next((i for i in range(common) if a.ids[i] != b.ids[i]), common)
-        gaps.append(float(np.abs(a.token_log_probs[apart] - b.token_log_probs[apart])))
-    return gaps

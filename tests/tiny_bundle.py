@@ -2,35 +2,20 @@
 
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import nn
 
-from export.graphs import (
-    FloatProducts,
-    GraphOptions,
-    encoder_graph,
-    num_attention_heads,
-    step_graph,
-)
-from service.bundle import (
-    Attention,
-    Bundle,
-    Limits,
-    Manifest,
-    SearchDefaults,
-    SpecialIds,
-    TensorSpec,
-    write_bundle,
-)
+from export.assemble import Description, graph_files, manifest_for
+from service.bundle import Bundle, Limits, write_bundle
+from tests import toys
 from training.bahdanau import BahdanauConfig
 from training.model import Translator
 from training.transformer import TransformerConfig
-from training.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK_ID, train_vocabulary
+from training.vocabulary import EOS_ID, train_vocabulary
 
 LIMITS = Limits(max_source_tokens=48, max_target_tokens=80)
 VOCABULARY_SIZE = 512
-_TEXT = (
+TEXT = (
     "A man in a blue shirt is standing on a ladder cleaning a window.",
     "Two young women are walking down the street with their dogs.",
     "The quick brown fox jumps over the lazy dog, doesn't it?",
@@ -62,14 +47,14 @@ def tiny_network(architecture: str, seed: int = 0) -> Translator:
     network = config.build().eval()
     with torch.no_grad():
         embedding = network.embedding.weight
-        embedding /= embedding.norm(dim=1, keepdim=True)  # else the longest always win
-        embedding[EOS_ID] *= 1.5
+        embedding.div_(embedding.norm(dim=1, keepdim=True))  # else the longest always win
+        embedding[EOS_ID].mul_(1.5)
         for module in network.modules():
             if isinstance(module, nn.LayerNorm):
                 module.weight.normal_().sign_()  # else a tied embedding predicts what it was fed
             elif isinstance(module, nn.GRU):
                 for parameter in module.parameters():
-                    parameter *= 3
+                    parameter.mul_(3)
     return network
 
 
@@ -80,32 +65,15 @@ def tiny_bundle(directory: Path, architecture: str) -> Bundle:
 
 def network_bundle(directory: Path, network: Translator, limits: Limits) -> Bundle:
     """Writes a bundle of any network in fp32, with a tokenizer of its vocabulary's size."""
-    options = GraphOptions(0, limits.max_source_tokens, limits.max_target_tokens)
-    manifest = Manifest(
-        name=f"tiny-{network.config.architecture}",
-        version="1",
-        architecture=network.config.architecture,
-        source_language="en",
-        target_language="fr",
-        vocabulary_size=network.config.vocabulary_size,
-        special_ids=SpecialIds(pad=PAD_ID, eos=EOS_ID, decoder_start=BOS_ID, unk=UNK_ID),
-        limits=limits,
-        memory=tuple(TensorSpec(spec.name, spec.axes) for spec in network.memory_specs),
-        state=tuple(TensorSpec(spec.name, spec.axes) for spec in network.state_specs),
-        attention=Attention(layer=0, num_layers=1, num_heads=num_attention_heads(network)),
-        precisions=("fp32",),
-        search=SearchDefaults(max_length=limits.max_target_tokens),
-    )
-    files = {
-        "source.model": train_vocabulary(_TEXT * 25, network.config.vocabulary_size, 1.0),
-        "fp32/encoder.onnx": encoder_graph(network, FloatProducts(), options).SerializeToString(),
-        "fp32/step.onnx": step_graph(network, FloatProducts(), options).SerializeToString(),
-    }
+    name = f"tiny-{network.config.architecture}"
+    description = Description(name, "1", "en", "fr", limits, attention_layer=0)
+    files = graph_files(network, ["fp32"], description.graph_options, {})
+    files["source.model"] = train_vocabulary(TEXT * 25, network.config.vocabulary_size, 1.0)
+    manifest = manifest_for(network, description, ["fp32"], {})
     return write_bundle(directory, manifest, files)
 
 
 def random_sources(count: int, seed: int = 0) -> list[list[int]]:
     """Source ids with EOS, of all the lengths that the limits allow."""
-    rng = np.random.default_rng(seed)
-    lengths = rng.integers(1, LIMITS.max_source_tokens - 8, count)
-    return [[*rng.integers(4, VOCABULARY_SIZE, n).tolist(), EOS_ID] for n in lengths]
+    lengths, words = range(1, LIMITS.max_source_tokens - 8), range(EOS_ID + 1, VOCABULARY_SIZE)
+    return toys.random_sources(count, seed, lengths, words, EOS_ID)

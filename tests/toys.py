@@ -48,7 +48,12 @@ class ToyModel:
         attention = self._attention(state, np.array([len(source)]))
         return self._table[state[0]], attention[0]
 
-    def append(self, sources: Sequence[Sequence[int]], beam_size: int) -> None:
+    def append(
+        self,
+        sources: Sequence[Sequence[int]],
+        beam_size: int,
+        shortlist: Sequence[bool] | None = None,
+    ) -> None:
         assert beam_size == self._beam_size or not len(self.states)
         self._beam_size = beam_size
         states = np.array([_encode(source) for source in sources]).repeat(beam_size)
@@ -110,11 +115,17 @@ def _feed(states: NDArray[np.int64], tokens: NDArray[np.int64]) -> NDArray[np.in
     return (states * 37 + tokens * 101 + 5) % _PRIME
 
 
-def random_sources(num: int, seed: int, max_length: int = 12) -> list[list[int]]:
-    """Sources for a toy, of 1 to `max_length` tokens with EOS."""
+def random_sources(
+    num: int,
+    seed: int,
+    lengths: range = range(12),
+    words: range = range(2, 20),
+    eos_id: int = ToyModel.eos_id,
+) -> list[list[int]]:
+    """Sources of random words with EOS, which the length doesn't count; by default for a toy."""
     rng = np.random.default_rng(seed)
-    lengths = rng.integers(0, max_length, num)
-    return [[*rng.integers(2, 20, length).tolist(), ToyModel.eos_id] for length in lengths]
+    drawn = rng.integers(lengths.start, lengths.stop, num)
+    return [[*rng.integers(words.start, words.stop, n).tolist(), eos_id] for n in drawn]
 
 
 def alone(toy: ToyModel, source: Sequence[int], options: DecodingOptions) -> list[Hypothesis]:

@@ -31,7 +31,12 @@ class TorchStepModel:
         self._state: tuple[Tensor, ...] = ()
 
     @torch.inference_mode()
-    def append(self, sources: Sequence[Sequence[int]], beam_size: int) -> None:
+    def append(
+        self,
+        sources: Sequence[Sequence[int]],
+        beam_size: int,
+        shortlist: Sequence[bool] | None = None,
+    ) -> None:
         """Encode newcomers, ids with EOS, and append `beam_size` rows for each."""
         lengths = torch.tensor([len(source) for source in sources])
         memory, state = self._model.encode(pad(sources), lengths)

@@ -11,7 +11,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ from tqdm import tqdm
 
 from training.checkpoint import bytes_to_tensor, load_checkpoint, save_checkpoint, tensor_to_bytes
 from training.config import TrainingConfig
-from training.data import Batch, Example, TrainingSet, collate, read_pairs
+from training.data import Batch, Example, Pair, TrainingSet, collate, read_pairs
 from training.dropout import use_byte_dropout
 from training.evaluate import ValidationResult, Validator
 from training.loss import smoothed_cross_entropy
@@ -69,7 +69,9 @@ class StopRequest:
 class Trainer:
     """One training run in `directory`."""
 
-    def __init__(self, config: TrainingConfig, directory: Path, vocabulary: bytes) -> None:
+    def __init__(
+        self, config: TrainingConfig, directory: Path, vocabulary: bytes, pairs: Sequence[Pair]
+    ) -> None:
         self.config = config
         self.directory = directory
         self._vocabulary_bytes = vocabulary
@@ -81,9 +83,8 @@ class Trainer:
         self.average = MovingAverage(copy.deepcopy(self.model), config.run.ema_decay)
         self.optimizers = build_optimizers(self.model, config.optimizer, tokenizer.vocabulary_size)
         self.progress = Progress()
-        self._data = _training_set(config, vocabulary)
+        self._data = TrainingSet(pairs, vocabulary, config.data, config.augment, config.run.seed)
         self._validator = Validator(config, tokenizer)
-        self._writer: SummaryWriter
         self._saved_at = time.monotonic()
 
     def run(self) -> bool:
@@ -92,11 +93,11 @@ class Trainer:
         self._saved_at = time.monotonic()
         with (
             stop.on_signals(),
-            SummaryWriter(str(self.directory), purge_step=self.progress.step) as self._writer,
+            SummaryWriter(str(self.directory), purge_step=self.progress.step) as writer,
             self._progress_bar() as bar,
         ):
             for examples in self._remaining_batches():
-                self._train_step(collate(examples), bar)
+                self._train_step(collate(examples), bar, writer)
                 if stop.made:
                     break
             self._save()
@@ -142,7 +143,7 @@ class Trainer:
                 yield batches[progress.batch]
             progress.epoch, progress.batch = progress.epoch + 1, 0
 
-    def _train_step(self, batch: Batch, bar: "tqdm[Any]") -> None:
+    def _train_step(self, batch: Batch, bar: "tqdm[Any]", writer: SummaryWriter) -> None:
         config, progress = self.config, self.progress
         scale = rate_scale(progress.step, config.optimizer.warmup_steps, config.run.total_steps)
         set_rates(self.optimizers, config.optimizer, scale)
@@ -152,14 +153,15 @@ class Trainer:
         progress.batch += 1
         bar.update(num_tokens)
         if progress.step % config.run.log_every_steps == 0:
-            self._log({"train/loss": loss.item(), "train/rate": config.optimizer.peak_rate * scale})
+            rate = config.optimizer.peak_rate * scale
+            self._log(writer, {"train/loss": loss.item(), "train/rate": rate})
             bar.set_postfix(step=progress.step, epoch=progress.epoch, loss=f"{loss.item():.3f}")
         if (
             progress.step % config.run.validate_every_steps == 0
             or progress.step == config.run.total_steps
         ):
             result = self.validate()
-            self._log({"valid/loss": result.loss, "valid/bleu": result.bleu})
+            self._log(writer, {"valid/loss": result.loss, "valid/bleu": result.bleu})
         if time.monotonic() - self._saved_at > config.run.checkpoint_every_seconds:
             self._save()
 
@@ -202,9 +204,9 @@ class Trainer:
         self._saved_at = time.monotonic()
         logger.info("step %d: saved", self.progress.step)
 
-    def _log(self, scalars: dict[str, float]) -> None:
+    def _log(self, writer: SummaryWriter, scalars: dict[str, float]) -> None:
         for name, value in scalars.items():
-            self._writer.add_scalar(name, value, self.progress.step)
+            writer.add_scalar(name, value, self.progress.step)
 
     def _progress_bar(self) -> "tqdm[Any]":
         interval = 0.5 if sys.stderr.isatty() else 30.0
@@ -224,22 +226,22 @@ def start(config: TrainingConfig, directory: Path) -> Trainer:
             f"{directory} already holds a run; continue it with --resume auto, or name another"
         )
     directory.mkdir(parents=True, exist_ok=True)
-    pairs = read_pairs(Path(config.data.data_dir, config.data.train), config.data.source_column)
+    pairs = _read_training_pairs(config)
     sentences = dict.fromkeys(text for pair in pairs for text in (pair.source, pair.target))
     size, coverage = config.vocabulary.size, config.vocabulary.character_coverage
     vocabulary = train_vocabulary(sentences, size, coverage)
     (directory / "vocabulary.model").write_bytes(vocabulary)
-    return Trainer(config, directory, vocabulary)
+    return Trainer(config, directory, vocabulary, pairs)
 
 
 def resume(directory: Path, config: TrainingConfig) -> Trainer:
     """Continue the run in `directory` from its last checkpoint and vocabulary."""
     state = load_checkpoint(directory / "last.pt")
-    trainer = Trainer(config, directory, tensor_to_bytes(state["vocabulary"]))
+    vocabulary = tensor_to_bytes(state["vocabulary"])
+    trainer = Trainer(config, directory, vocabulary, _read_training_pairs(config))
     trainer.restore(state)
     return trainer
 
 
-def _training_set(config: TrainingConfig, vocabulary: bytes) -> TrainingSet:
-    pairs = read_pairs(Path(config.data.data_dir, config.data.train), config.data.source_column)
-    return TrainingSet(pairs, vocabulary, config.data, config.augment, config.run.seed)
+def _read_training_pairs(config: TrainingConfig) -> list[Pair]:
+    return read_pairs(Path(config.data.data_dir, config.data.train), config.data.source_column)

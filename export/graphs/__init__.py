@@ -4,6 +4,7 @@ Each architecture is written down once, in `transformer` and `bahdanau`, against
 a precision.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -11,7 +12,7 @@ import onnx
 
 from export.graphs.bahdanau import BahdanauGraphs, gru_parameters
 from export.graphs.builder import GraphBuilder, weights_of
-from export.graphs.parts import GraphOptions, Layers
+from export.graphs.parts import TABLE, GraphOptions, Layers
 from export.graphs.products import (
     SCALE,
     ActivationRange,
@@ -20,6 +21,7 @@ from export.graphs.products import (
     Products,
     quantize_rows,
 )
+from export.graphs.shortlist import ShortlistLayer, shortlist_memory
 from export.graphs.transformer import TransformerGraphs
 from training.bahdanau import Bahdanau
 from training.model import Translator
@@ -27,16 +29,19 @@ from training.transformer import Transformer
 
 __all__ = [
     "SCALE",
+    "TABLE",
     "ActivationRange",
     "FloatProducts",
     "GraphOptions",
     "IntegerProducts",
     "Products",
+    "ShortlistLayer",
     "encoder_graph",
     "gru_parameters",
     "num_attention_heads",
     "num_attention_layers",
     "quantize_rows",
+    "shortlist_memory",
     "step_graph",
     "weights_of",
 ]
@@ -55,6 +60,10 @@ def encoder_graph(model: Translator, products: Products, options: GraphOptions) 
     graph.input("source_ids", np.int64, ["sentence", "source"])
     graph.input("source_lengths", np.int64, ["sentence"])
     _writer(model, Layers(graph, products), options).write_encoder()
+    if products.shortlist is not None:
+        graph.input("shortlist_ids", np.int64, ["sentence", "shortlist"])
+        Layers(graph, products).write_shortlist(model.embedding)
+        _declare_shortlist(graph.output, model)
     initial = [spec for spec in model.state_specs if "target" not in spec.axes]
     for spec in (*model.memory_specs, *initial):
         # What leaves the encoder has one row per sentence; beams come later.
@@ -72,6 +81,9 @@ def step_graph(model: Translator, products: Products, options: GraphOptions) -> 
     graph.input("num_candidates", np.int64, [1])
     for spec in (*model.memory_specs, *model.state_specs):
         graph.input(spec.name, np.float32, _row_axes(spec.axes))
+    if products.shortlist is not None:
+        graph.input("whole_vocabulary", np.bool_, [1])
+        _declare_shortlist(graph.input, model)
     _writer(model, Layers(graph, products), options).write_step()
     heads = num_attention_heads(model)
     graph.output("candidate_log_probs", np.float32, ["rows", "candidates"])
@@ -99,6 +111,11 @@ def _writer(model: Translator, layers: Layers, options: GraphOptions) -> Writer:
     if isinstance(model, Bahdanau):
         return BahdanauGraphs(model, layers, options)
     raise TypeError(f"no graphs are known for a {type(model).__name__}")
+
+
+def _declare_shortlist(declare: Callable[..., object], model: Translator) -> None:
+    for spec in shortlist_memory(model.embedding.weight.size(1)):
+        declare(spec.name, np.dtype(spec.dtype).type, spec.axes)
 
 
 def _row_axes(axes: tuple[str | int, ...]) -> list[str | int]:

@@ -27,13 +27,14 @@ Array = NDArray[Any]
 class GraphBuilder:
     """One graph under construction; tensors are passed around by name."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, parent: "GraphBuilder | None" = None) -> None:
         self.name = name
+        self._is_branch = parent is not None
         self._nodes: list[onnx.NodeProto] = []
         self._inputs: list[onnx.ValueInfoProto] = []
         self._outputs: list[onnx.ValueInfoProto] = []
         self._values: list[onnx.ValueInfoProto] = []
-        self._initializers: dict[str, onnx.TensorProto] = {}
+        self._initializers: dict[str, onnx.TensorProto] = parent._initializers if parent else {}
 
     def input(self, name: str, dtype: type[np.generic], axes: Axes) -> str:
         """Declare an input; an axis is a size or a name."""
@@ -82,23 +83,43 @@ class GraphBuilder:
         names = [f"{self._fresh('Split')}.{index}" for index in range(len(sizes))]
         return self.ops("Split", tensor, self.ints(*sizes), names=names, axis=axis)
 
+    def branch(self, name: str) -> "GraphBuilder":
+        """A graph for one side of an If: it sees this one's tensors and keeps its constants here.
+
+        The runtime packs weights of the outer graph for the products of a branch too.
+        """
+        return GraphBuilder(name, self)
+
+    def choose(
+        self, condition: str, then: "GraphBuilder", otherwise: "GraphBuilder", names: Sequence[str]
+    ) -> Sequence[str]:
+        """Run one of two branches; the outputs that they declared are called `names` here."""
+        branches = then._graph(), otherwise._graph()
+        return self.ops(
+            "If", condition, names=names, then_branch=branches[0], else_branch=branches[1]
+        )
+
     def build(self) -> onnx.ModelProto:
         """The finished model, checked for form."""
-        graph = helper.make_graph(
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
+        model = helper.make_model(self._graph(), opset_imports=opsets, ir_version=IR_VERSION)
+        onnx.checker.check_model(model)
+        return model
+
+    def _graph(self) -> onnx.GraphProto:
+        initializers = [] if self._is_branch else list(self._initializers.values())
+        return helper.make_graph(
             self._nodes,
             self.name,
             self._inputs,
             self._outputs,
-            list(self._initializers.values()),
+            initializers,
             value_info=self._values,
         )
-        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
-        onnx.checker.check_model(model)
-        return model
 
     def _fresh(self, op_type: str) -> str:
-        return f"{op_type}_{len(self._nodes)}"
+        prefix = f"{self.name}." if self._is_branch else ""
+        return f"{prefix}{op_type}_{len(self._nodes)}"
 
 
 def _value_info(name: str, dtype: type[np.generic], axes: Axes) -> onnx.ValueInfoProto:

@@ -1,13 +1,18 @@
 """Pieces that the graphs of every architecture are made of."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from torch import Tensor, nn
 
 from export.graphs.builder import Array, GraphBuilder
 from export.graphs.products import Linear, Products
 from training.model import TiedEmbedding
+
+TABLE = "embedding"
+"""The path of the table that is both the embedding and the output layer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +52,51 @@ class Layers:
         """ids (...) -> scaled embeddings (..., size)."""
         return self.products.lookup(self.graph, _table(embedding), embedding.scale, ids)
 
+    def write_shortlist(self, embedding: TiedEmbedding) -> None:
+        """shortlist_ids (sentence, shortlist) -> the memory of a shortlist."""
+        assert self.products.shortlist is not None
+        self.products.shortlist.write_memory(self.graph, _table(embedding))
+
     def write_candidates(self, embedding: TiedEmbedding, features: str) -> None:
-        """features (rows, size) -> log_probs, candidate_log_probs and candidate_ids."""
-        logits = self.products.linear(self.graph, _table(embedding), features)
-        vocabulary_size = embedding.weight.size(0)
-        log_probs = self.graph.op("LogSoftmax", logits, name="log_probs", axis=-1)
+        """features (rows, size) -> candidate_log_probs, candidate_ids and log_probs.
+
+        With a shortlist, the input `whole_vocabulary` decides. If it is false there are no
+        log_probs, and candidate_ids are places: of common words, then of the sentence's own.
+        """
+        table, names = _table(embedding), ("candidate_log_probs", "candidate_ids", "log_probs")
+        quantized = self.products.quantize(self.graph, table, features)
+        if self.products.shortlist is None or quantized is None:
+            self._write_whole_vocabulary(table, features, names)
+            return
+        whole, listed = self.graph.branch("whole"), self.graph.branch("listed")
+        outputs = tuple(f"{whole.name}.{name}" for name in names)
+        Layers(whole, self.products)._write_whole_vocabulary(table, features, outputs)
+        _declare_outputs(whole, outputs)
+        logits = self.products.shortlist.write_logits(listed, table, quantized)
+        log_probs = listed.op("LogSoftmax", logits, axis=-1)
+        outputs = tuple(f"{listed.name}.{name}" for name in names)
+        listed.ops("TopK", log_probs, "num_candidates", names=outputs[:2], axis=-1)
+        nothing = listed.constant("no_log_probs", np.zeros((0, len(table.weight)), np.float32))
+        listed.op("Identity", nothing, name=outputs[2])
+        _declare_outputs(listed, outputs)
+        self.graph.choose("whole_vocabulary", whole, listed, names)
+
+    def _write_whole_vocabulary(self, table: Linear, features: str, names: Sequence[str]) -> None:
+        """Candidates and log-probabilities under the given names."""
+        best_log_probs, best_ids, all_log_probs = names
+        logits = self.products.linear(self.graph, table, features)
+        log_probs = self.graph.op("LogSoftmax", logits, name=all_log_probs, axis=-1)
+        vocabulary_size = len(table.weight)
         block = _block_size(vocabulary_size)
         if block is None:
-            names = ("candidate_log_probs", "candidate_ids")
-            self.graph.ops("TopK", log_probs, "num_candidates", names=names, axis=-1)
+            best = (best_log_probs, best_ids)
+            self.graph.ops("TopK", log_probs, "num_candidates", names=best, axis=-1)
         else:
-            self._write_top_of_blocks(log_probs, block, vocabulary_size // block)
+            self._write_top_of_blocks(log_probs, block, vocabulary_size // block, names)
 
-    def _write_top_of_blocks(self, log_probs: str, block: int, num_blocks: int) -> None:
+    def _write_top_of_blocks(
+        self, log_probs: str, block: int, num_blocks: int, names: Sequence[str]
+    ) -> None:
         """The best k of a row are in the k blocks with the best maxima.
 
         TopK is scalar code; maxima of blocks are vectorised and leave it a tenth of the work.
@@ -72,12 +109,19 @@ class Layers:
         indices = graph.op("Unsqueeze", chosen, graph.ints(2))
         contents = graph.op("GatherND", blocks, indices, batch_dims=1)
         flat = graph.op("Reshape", contents, graph.ints(0, -1))
-        names = ("candidate_log_probs", "places")
-        _, places = graph.ops("TopK", flat, "num_candidates", names=names, axis=-1)
+        best = (names[0], f"{names[0]}.places")
+        _, places = graph.ops("TopK", flat, "num_candidates", names=best, axis=-1)
         size = graph.ints(block)
         source_block = graph.op("GatherElements", chosen, graph.op("Div", places, size), axis=1)
         start = graph.op("Mul", source_block, size)
-        graph.op("Add", start, graph.op("Mod", places, size), name="candidate_ids")
+        graph.op("Add", start, graph.op("Mod", places, size), name=names[1])
+
+
+def _declare_outputs(branch: GraphBuilder, names: Sequence[str]) -> None:
+    """Of candidates: log-probabilities, ids, and the log-probabilities of the vocabulary."""
+    dtypes: tuple[type[np.generic], ...] = (np.float32, np.int64, np.float32)
+    for name, dtype in zip(names, dtypes, strict=True):
+        branch.output(name, dtype, [f"{name}.rows", f"{name}.words"])
 
 
 def _block_size(vocabulary_size: int) -> int | None:
@@ -93,7 +137,7 @@ def linear_of(path: str, module: nn.Linear) -> Linear:
 
 
 def _table(embedding: TiedEmbedding) -> Linear:
-    return Linear("embedding", array(embedding.weight), None)
+    return Linear(TABLE, array(embedding.weight), None)
 
 
 def array(tensor: Tensor) -> Array:

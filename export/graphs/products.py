@@ -11,11 +11,14 @@ weight that is dequantised at run time.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from export.graphs.builder import CONTRIB, Array, GraphBuilder
+
+if TYPE_CHECKING:
+    from export.graphs.shortlist import ShortlistLayer
 
 SCALE = ".scale"
 LOOKUP = ".lookup"
@@ -53,6 +56,15 @@ class Linear:
 class Products(Protocol):
     """The operations whose cost or storage depends on the precision."""
 
+    @property
+    def shortlist(self) -> "ShortlistLayer | None":
+        """How to choose from the words of a sentence alone, if the step can do so."""
+
+    def quantize(
+        self, graph: GraphBuilder, linear: Linear, tensor: str
+    ) -> tuple[str, str, str] | None:
+        """The integers of a product's input, their scale and zero point; None in float32."""
+
     def linear(self, graph: GraphBuilder, linear: Linear, tensor: str) -> str:
         """tensor (..., in) -> (..., out)."""
 
@@ -74,9 +86,16 @@ class Products(Protocol):
 class FloatProducts:
     """Plain float32."""
 
+    shortlist = None
+
     def __init__(self) -> None:
         self.inputs: dict[str, str] = {}
         """The input tensor of each product, by path: what has to be measured for int8."""
+
+    def quantize(
+        self, graph: GraphBuilder, linear: Linear, tensor: str
+    ) -> tuple[str, str, str] | None:
+        return None
 
     def linear(self, graph: GraphBuilder, linear: Linear, tensor: str) -> str:
         self.inputs[linear.path] = tensor
@@ -111,12 +130,17 @@ class FloatProducts:
 class IntegerProducts:
     """uint8 activations by int8 weights, for the CPU."""
 
-    def __init__(self, ranges: Mapping[str, ActivationRange]) -> None:
+    def __init__(
+        self,
+        ranges: Mapping[str, ActivationRange],
+        shortlist: "ShortlistLayer | None" = None,
+    ) -> None:
+        self.shortlist = shortlist
         self._ranges = ranges
         self._quantized: dict[tuple[str, ActivationRange], tuple[str, str, str]] = {}
 
     def linear(self, graph: GraphBuilder, linear: Linear, tensor: str) -> str:
-        quantized, scale, zero_point = self._quantize(graph, linear.path, tensor)
+        quantized, scale, zero_point = self.quantize(graph, linear, tensor)
         weight, weight_scale, bias = self._constants(graph, linear)
         return graph.op(
             "MatMulIntegerToFloat",
@@ -149,7 +173,7 @@ class IntegerProducts:
         self, graph: GraphBuilder, linear: Linear, tensor: str, lengths: str, num_heads: int
     ) -> str:
         # One node instead of product, split and attention: a tenth of an encoder's time.
-        quantized, scale, zero_point = self._quantize(graph, linear.path, tensor)
+        quantized, scale, zero_point = self.quantize(graph, linear, tensor)
         weight, weight_scale, bias = self._constants(graph, linear)
         return graph.op(
             "QAttention",
@@ -169,8 +193,9 @@ class IntegerProducts:
             "" if linear.bias is None else graph.constant(f"{linear.path}.bias", linear.bias),
         )
 
-    def _quantize(self, graph: GraphBuilder, path: str, tensor: str) -> tuple[str, str, str]:
-        """The integers of a tensor, their scale and zero point; once for all its products."""
+    def quantize(self, graph: GraphBuilder, linear: Linear, tensor: str) -> tuple[str, str, str]:
+        # Once for all products of a tensor.
+        path = linear.path
         activation = self._ranges[path]
         key = (tensor, activation)
         if key not in self._quantized:

@@ -10,15 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from export.verify.translations import EvalSet, Translations, differences, translate
+import numpy as np
+
+from export.verify.translations import EvalSet, Translations, differences, gaps, translate
 from export.verify.values import value_error
 from service.bundle import Bundle
-from service.session import Graphs, OnnxModel
+from service.session import Graphs, OnnxModel, Shortlists
 from service.text import Tokenizer
 from training.model import Translator
 from training.step_model import TorchStepModel
 
-__all__ = ["EvalSet", "ParityError", "Tolerances", "scores", "translate", "verify"]
+__all__ = ["EvalSet", "ParityError", "Tolerances", "gaps", "scores", "translate", "verify"]
 
 BEAM_SIZES = (1, 4)
 MAX_ROWS = 64
@@ -140,6 +142,8 @@ class _Verifier:
                 "signature": found.score.signature,
                 "same_as_torch": expected.same_share(found),
             }
+            if graphs.shortlists:
+                report[f"beam_{width}"] |= self._shortlist_cost(graphs, graphs.shortlists, width)
         together = self._translate(graphs, 1)
         for max_rows in OTHER_MAX_ROWS:
             apart = self._translate(graphs, 1, max_rows)
@@ -147,9 +151,34 @@ class _Verifier:
             report[f"same_in_{max_rows}_rows"] = together.same_share(apart)
         return report
 
-    def _translate(self, graphs: Graphs, width: int, max_rows: int = MAX_ROWS) -> Translations:
-        model = OnnxModel(graphs, max_rows)
-        return translate(model, self._tokenizer, self._sentences, width, max_rows)
+    def _shortlist_cost(
+        self, graphs: Graphs, shortlists: Shortlists, width: int
+    ) -> dict[str, float]:
+        """What the whole vocabulary would give, and which share of its words are listed."""
+        whole = self._translate(graphs, width, shortlist=False)
+        lists = shortlists.draw_up(whole.source_ids)
+        used = [[*hypothesis.ids, self._reference.eos_id] for hypothesis in whole.hypotheses]
+        on_list = [
+            np.isin(ids, np.append(shortlists.common, own))
+            for ids, own in zip(used, lists, strict=True)
+        ]
+        return {
+            "bleu_of_whole_vocabulary": whole.score.bleu,
+            "words_on_shortlist": float(np.concatenate(on_list).mean()),
+            "own_words_mean": float(np.mean([len(own) for own in lists])),
+        }
+
+    def _translate(
+        self, graphs: Graphs, width: int, max_rows: int = MAX_ROWS, *, shortlist: bool = True
+    ) -> Translations:
+        return translate(
+            OnnxModel(graphs, max_rows),
+            self._tokenizer,
+            self._sentences,
+            width,
+            max_rows,
+            shortlist=shortlist,
+        )
 
     def _check_share(
         self, precision: str, what: str, expected: Translations, found: Translations

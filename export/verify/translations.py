@@ -54,11 +54,18 @@ class Difference:
 
 
 def translate(
-    model: StepModel, tokenizer: Tokenizer, sentences: EvalSet, beam_size: int, max_rows: int
+    model: StepModel,
+    tokenizer: Tokenizer,
+    sentences: EvalSet,
+    beam_size: int,
+    max_rows: int,
+    *,
+    shortlist: bool = True,
 ) -> Translations:
     """Decode all sentences with the search that serves, `max_rows` rows in flight."""
+    options = DecodingOptions(beam_size=beam_size, shortlist=shortlist)
     source_ids = [[*tokenizer.encode(text), model.eos_id] for text in sentences.sources]
-    found = decode(model, source_ids, DecodingOptions(beam_size=beam_size), max_rows=max_rows)
+    found = decode(model, source_ids, options, max_rows=max_rows)
     best = [hypotheses[0] for hypotheses in found]
     texts = [tokenizer.decode(hypothesis.ids) for hypothesis in best]
     return Translations(source_ids, best, corpus_bleu(texts, sentences.references))
@@ -67,20 +74,30 @@ def translate(
 def differences(
     reference: StepModel, expected: Translations, found: Translations
 ) -> list[Difference]:
-    """Where two engines differ, and whether the reference could tell.
+    """Where two engines differ, and whether the reference could tell."""
+    indices = expected.differing(found)
+    found_gaps = gaps(
+        reference,
+        [expected.source_ids[i] for i in indices],
+        [expected.hypotheses[i].ids for i in indices],
+        [found.hypotheses[i].ids for i in indices],
+    )
+    return [Difference(*pair) for pair in zip(indices, found_gaps, strict=True)]
+
+
+def gaps(
+    reference: StepModel,
+    sources: Sequence[Sequence[int]],
+    these: Sequence[Sequence[int]],
+    those: Sequence[Sequence[int]],
+) -> list[float]:
+    """How far apart two translations (ids without EOS) of each source are in the reference.
 
     The gap is between the two tokens at which a greedy search went apart, or between the scores of
     the two translations, whichever is smaller: a beam can go apart long before the best one does.
     """
-    indices = expected.differing(found)
-    if not indices:
-        return []
-    sources = [expected.source_ids[i] for i in indices]
-    first, second = (
-        score(reference, sources, [side.hypotheses[i].ids for i in indices])
-        for side in (expected, found)
-    )
-    return [Difference(i, _gap(a, b)) for i, a, b in zip(indices, first, second, strict=True)]
+    pairs = zip(score(reference, sources, these), score(reference, sources, those), strict=True)
+    return [_gap(a, b) for a, b in pairs]
 
 
 def _gap(a: Hypothesis, b: Hypothesis) -> float:

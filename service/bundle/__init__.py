@@ -4,6 +4,7 @@
     ├── bundle.json         the manifest: `Manifest`, in its strict JSON form
     ├── source.model        SentencePiece; of both languages unless there is a target.model
     ├── target.model        optional
+    ├── shortlist.npz       optional: `Lexicon`, which target words each source piece may become
     └── int8/, fp32/, fp16/ one folder per precision that the manifest names
         ├── encoder.onnx
         └── step.onnx
@@ -15,6 +16,7 @@ symbolic links, newer formats. Other files in the folder are never opened, and n
 """
 
 from service.bundle.files import Bundle, read_bundle, write_bundle
+from service.bundle.lexicon import SHORTLIST_NAME, Lexicon
 from service.bundle.manifest import (
     FORMAT_VERSION,
     PRECISIONS,
@@ -30,9 +32,11 @@ from service.bundle.manifest import (
 __all__ = [
     "FORMAT_VERSION",
     "PRECISIONS",
+    "SHORTLIST_NAME",
     "Attention",
     "Bundle",
     "FileRecord",
+    "Lexicon",
     "Limits",
     "Manifest",
     "SearchDefaults",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from service.bundle.lexicon import SHORTLIST_NAME, Lexicon
 from service.bundle.manifest import FORMAT_VERSION, FileRecord, Manifest
 from service.bundle.records import parse_json, read_record, to_json
 from service.errors import BundleError
@@ -30,6 +31,17 @@ class Bundle:
         return (
             self.directory / (name if name in self.manifest.files else "source.model")
         ).read_bytes()
+
+    def lexicon(self) -> Lexicon | None:
+        """Return what shortlists are drawn up from, None if the bundle has none.
+
+        Raises:
+            BundleError: if the file holds something else.
+        """
+        if SHORTLIST_NAME not in self.manifest.files:
+            return None
+        data = (self.directory / SHORTLIST_NAME).read_bytes()
+        return Lexicon.from_bytes(data, self.manifest.vocabulary_size)
 
     def graph_path(self, precision: str, graph: Literal["encoder", "step"]) -> Path:
         """Return the path of an ONNX file.

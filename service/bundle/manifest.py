@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from service.bundle.lexicon import SHORTLIST_NAME
 from service.bundle.records import Record
+from service.decoding import DecodingOptions
+from service.errors import InvalidArgument
 
 FORMAT_VERSION = 1
 PRECISIONS = ("fp32", "int8", "fp16")
 GRAPHS = ("encoder", "step")
-DTYPES = ("float32", "float16", "int64", "int32")
+DTYPES = ("float32", "float16", "int64", "int32", "int8")
 MAX_FILE_BYTES = 2**31  # what an ONNX file can hold
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -26,6 +29,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 # Other inputs and outputs of the graphs; `next_` is the prefix of the state that a step returns.
 _RESERVED = {
     *("source_ids", "source_lengths", "tokens", "positions", "num_candidates"),
+    *("shortlist_ids", "whole_vocabulary"),
     *("candidate_log_probs", "candidate_ids", "attention", "log_probs"),
 }
 
@@ -36,12 +40,14 @@ class TensorSpec(Record):
 
     An axis is a fixed size or a name: `sentence` (first axis of memory), `sentence * beam` (first
     axis of state, row `i` belongs to sentence `i // beams`), `source` (positions, padded), `target`
-    (a cache that is written in place, one position a step; its size is the capacity).
+    (a cache that is written in place, one position a step; its size is the capacity), `shortlist`
+    (the words that the sentence chooses from, padded). Padding has the value `padding`.
     """
 
     name: str
     axes: tuple[str | int, ...]
     dtype: str = "float32"
+    padding: float = 0.0
 
     def faults(self) -> Iterator[str]:
         if not _TENSOR_NAME.fullmatch(self.name):
@@ -81,18 +87,34 @@ class Attention(Record):
 
 @dataclass(frozen=True)
 class Limits(Record):
-    """What the graphs can take: both counts include EOS."""
+    """What the graphs can take, and what the model takes well: all counts include EOS.
+
+    preferred_source_tokens: of longer sources the translation is worse than that of their parts;
+        0 is no such length.
+    """
 
     max_source_tokens: int
     max_target_tokens: int
+    preferred_source_tokens: int = 0
+
+    @property
+    def split_above(self) -> int:
+        """The longest source that is better not split."""
+        return self.preferred_source_tokens or self.max_source_tokens
 
     def faults(self) -> Iterator[str]:
-        return _below(self, 1, "max_source_tokens", "max_target_tokens")
+        yield from _below(self, 1, "max_source_tokens", "max_target_tokens")
+        yield from _below(self, 0, "preferred_source_tokens")
+        if self.preferred_source_tokens > self.max_source_tokens:
+            yield (
+                f"preferred_source_tokens is {self.preferred_source_tokens}, max_source_tokens is "
+                f"{self.max_source_tokens}"
+            )
 
 
 @dataclass(frozen=True)
 class SearchDefaults(Record):
-    """The search of a request that asks for nothing else; fields as in `DecodingOptions`."""
+    """The search of a request that asks for nothing else; fields of `DecodingOptions`."""
 
     beam_size: int = 1
     length_penalty: float = 1.0
@@ -100,8 +122,11 @@ class SearchDefaults(Record):
     max_length: int = 256
 
     def faults(self) -> Iterator[str]:
-        yield from _below(self, 1, "beam_size", "max_length")
-        yield from _below(self, 0, "length_penalty", "max_length_ratio")
+        for key, value in vars(self).items():
+            try:
+                DecodingOptions(**{key: value})
+            except InvalidArgument as error:
+                yield str(error)
 
 
 @dataclass(frozen=True)
@@ -136,6 +161,7 @@ class Manifest(Record):
     """Everything about a model but its weights.
 
     `name` is what clients ask for; `architecture` is information only; languages are BCP 47 tags;
+    `shortlist` is more memory, of int8 graphs that can choose from a sentence's own words;
     `files` is filled in by `write_bundle`; `provenance` is for people: data, licence, attribution,
     configuration, scores with their sacreBLEU signature, report of the verification.
     """
@@ -152,6 +178,7 @@ class Manifest(Record):
     state: tuple[TensorSpec, ...]
     attention: Attention
     precisions: tuple[str, ...]
+    shortlist: tuple[TensorSpec, ...] = ()
     search: SearchDefaults = SearchDefaults()
     files: Mapping[str, FileRecord] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -167,7 +194,7 @@ class Manifest(Record):
         """The relative paths that a bundle of these precisions consists of; none leaves it."""
         precisions = [p for p in PRECISIONS if p in self.precisions]
         graphs = (f"{precision}/{graph}.onnx" for precision in precisions for graph in GRAPHS)
-        return frozenset(("source.model", "target.model", *graphs))
+        return frozenset(("source.model", "target.model", SHORTLIST_NAME, *graphs))
 
     def faults(self) -> Iterator[str]:
         return chain(
@@ -194,11 +221,13 @@ class Manifest(Record):
     def _tensor_faults(self) -> Iterator[str]:
         for spec in self.memory:
             yield from spec.axis_faults("sentence", ("source",))
+        for spec in self.shortlist:
+            yield from spec.axis_faults("sentence", ("shortlist",))
         for spec in self.state:
             yield from spec.axis_faults("sentence * beam", ("source", "target"))
-        names = [spec.name for spec in self.memory + self.state]
+        names = [spec.name for spec in self.memory + self.shortlist + self.state]
         for name in sorted({name for name in names if names.count(name) > 1}):
-            yield f"memory and state have {name!r} more than once"
+            yield f"memory, shortlist and state have {name!r} more than once"
 
     def _file_faults(self) -> Iterator[str]:
         if not self.precisions or len(set(self.precisions)) < len(self.precisions):
@@ -206,8 +235,11 @@ class Manifest(Record):
         for precision in self.precisions:
             if precision not in PRECISIONS:
                 yield f"precisions have {precision!r}, must be among {_listed(PRECISIONS)}"
-        for name in sorted(self.file_names - self.files.keys() - {"target.model"}):
+        optional = {"target.model"} if self.shortlist else {"target.model", SHORTLIST_NAME}
+        for name in sorted(self.file_names - self.files.keys() - optional):
             yield f"files has no {name!r}"
+        if SHORTLIST_NAME in self.files and not self.shortlist:
+            yield f"files has {SHORTLIST_NAME!r}, but there is no shortlist"
         for name in sorted(self.files.keys() - self.file_names):
             yield f"files has {name!r}, which is no part of a bundle of these precisions"
 

@@ -4,6 +4,7 @@
 fast. `service.client.local.LocalClient` has the same methods over bundles on disk.
 """
 
-from service.client.remote import DEFAULT_ADDRESS, Client
+from service.client.remote import Client
+from service.config import DEFAULT_ADDRESS
 
 __all__ = ["DEFAULT_ADDRESS", "Client"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from service.pb import translation_pb2 as pb
 
-SHADES = " ░▒▓█"
+_SHADES = " ░▒▓█"
 _MIN_CELL_WIDTH = 2
 
 
@@ -102,4 +102,4 @@ def _cell(weight: float, width: int, colour: bool) -> str:
     if colour:
         # 232 to 255 are the greys of a 256-colour terminal, black to white.
         return f"\x1b[48;5;{232 + round(weight * 23)}m{' ' * width}\x1b[0m"
-    return SHADES[round(weight * (len(SHADES) - 1))] * width
+    return _SHADES[round(weight * (len(_SHADES) - 1))] * width

@@ -74,25 +74,30 @@ class Batch(Generic[Key]):
     ) -> None:
         """Let sentences, given as ids with EOS, take part from the next step on.
 
-        If the model refuses to encode them, its exception passes and the batch is as before.
+        If the model refuses to encode them, or anything else fails, the exception passes and the
+        batch is as before: the model's rows come last of all that can fail.
         """
         assert all(option.beam_size == self._beam_size for option in options)
         if not keys:
             return
-        self._model.append(sources, self._beam_size)
         newcomers = [
             _Sentence(key, len(source), option)
             for key, source, option in zip(keys, sources, options, strict=True)
         ]
         first_beam = [0.0] + [-np.inf] * (self._beam_size - 1)  # the beams are all alike as yet
         shape = (len(newcomers), self._beam_size)
-        old, count = len(self), len(self) + len(newcomers)
-        if count > len(self._lanes):
-            self._lanes = np.resize(self._lanes, 2 * count)
-        self._lanes[old:count] = [self._lane(sentence) for sentence in newcomers]
+        tokens = np.concatenate([self._tokens, np.full(shape, self._model.start_id)])
+        totals = np.concatenate([self._totals, np.broadcast_to(first_beam, shape)])
+        slots = list[int]()
+        try:
+            self._prepare_lanes(newcomers, slots)
+            self._model.append(sources, self._beam_size, [option.shortlist for option in options])
+        except BaseException:
+            for slot in slots:
+                self._trellis.release(slot)
+            raise
         self._sentences += newcomers
-        self._tokens = np.concatenate([self._tokens, np.full(shape, self._model.start_id)])
-        self._totals = np.concatenate([self._totals, np.broadcast_to(first_beam, shape)])
+        self._tokens, self._totals = tokens, totals
 
     def drop(self, keys: Collection[Key]) -> None:
         """Free the rows of sentences that nobody waits for; keys no longer here are ignored."""
@@ -130,12 +135,24 @@ class Batch(Generic[Key]):
         self._continue(done, live.tokens, live.totals, live.parents)
         return results
 
-    def _lane(self, sentence: _Sentence[Key]) -> tuple[object, ...]:
-        options, limit = sentence.options, sentence.limit
-        width = sentence.source_length if options.attention else 0
-        slot = self._trellis.acquire(limit, width)
-        divisor = float(limit) ** options.length_penalty
-        return slot, 0, limit, options.attention, options.length_penalty, divisor, -np.inf
+    def _prepare_lanes(self, newcomers: Sequence[_Sentence[Key]], slots: list[int]) -> None:
+        """Write the lanes behind the live ones; adds the slots they take to `slots`."""
+        old, count = len(self), len(self) + len(newcomers)
+        if count > len(self._lanes):
+            self._lanes = np.resize(self._lanes, 2 * count)
+        for index, sentence in enumerate(newcomers, old):
+            options, limit = sentence.options, sentence.limit
+            width = sentence.source_length if options.attention else 0
+            slots.append(self._trellis.acquire(limit, width))
+            self._lanes[index] = (
+                slots[-1],
+                0,
+                limit,
+                options.attention,
+                options.length_penalty,
+                float(limit) ** options.length_penalty,
+                -np.inf,
+            )
 
     def _record_attention(self, lanes: NDArray[np.void], output: StepOutput) -> None:
         assert output.attention is not None

@@ -40,8 +40,16 @@ class StepModel(Protocol):
     def eos_id(self) -> int:
         """The token that ends a sentence."""
 
-    def append(self, sources: Sequence[Sequence[int]], beam_size: int) -> None:
+    def append(
+        self,
+        sources: Sequence[Sequence[int]],
+        beam_size: int,
+        shortlist: Sequence[bool] | None = None,
+    ) -> None:
         """Encode newcomers, given as ids with EOS, and append their rows, W alike for each.
+
+        `shortlist` says which of them choose from a list of words of their own, if the model knows
+        one, rather than from the whole vocabulary; by default none.
 
         If it raises, the rows are as before.
         """

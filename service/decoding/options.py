@@ -9,6 +9,8 @@ from service.errors import InvalidArgument
 
 MAX_BEAM_SIZE: Final = 64
 MAX_LENGTH_PENALTY: Final = 10.0
+MAX_LENGTH_RATIO: Final = 100.0
+MAX_PATIENCE: Final = 100.0
 # A ratio of a very short source would cut good translations; no ratio limits below this many.
 MIN_RATIO_LENGTH: Final = 16
 
@@ -36,10 +38,15 @@ class DecodingOptions:
     length_penalty    alpha in score = log_prob / length ** alpha, 0 to 10; 0 is off; the length
                       counts target tokens with EOS (Wu et al. 2016, section 7, without its 5/6)
     max_length        target tokens with EOS at most
-    max_length_ratio  target tokens per source token at most, but never fewer than 16; 0 is off
+    max_length_ratio  target tokens per source token at most, but never fewer than 16; 0 to 100, 0
+                      is off
     stopping          when the search ends
-    patience          `Stopping.FINISHED` waits for round(beam_size * patience) hypotheses
+    patience          `Stopping.FINISHED` waits for round(beam_size * patience) hypotheses; above 0,
+                      at most 100
     attention         whether hypotheses carry their attention
+    shortlist         choose from the words that the source is likely to become, and from common
+                      ones, where the model knows them; log-probabilities are then among these
+                      (Jean et al. 2015, section 3.2)
 
     Raises InvalidArgument for a value out of its range and for options that contradict each other.
     """
@@ -52,15 +59,17 @@ class DecodingOptions:
     stopping: Stopping = Stopping.BEST
     patience: float = 1.0
     attention: bool = False
+    shortlist: bool = True
 
     def __post_init__(self) -> None:
         _check_range("beam_size", self.beam_size, 1, MAX_BEAM_SIZE)
         _check_range("num_hypotheses", self.num_hypotheses, 1, MAX_BEAM_SIZE)
         _check_range("length_penalty", self.length_penalty, 0, MAX_LENGTH_PENALTY)
         _check_range("max_length", self.max_length, 1, math.inf)
-        _check_range("max_length_ratio", self.max_length_ratio, 0, math.inf)
-        if not 0 < self.patience < math.inf:
-            raise InvalidArgument(f"patience is {self.patience}; it must be positive and finite")
+        _check_range("max_length_ratio", self.max_length_ratio, 0, MAX_LENGTH_RATIO)
+        if not 0 < self.patience <= MAX_PATIENCE:
+            limit = f"positive and at most {MAX_PATIENCE:g}"
+            raise InvalidArgument(f"patience is {self.patience}; it must be {limit}")
         self._check_against_each_other()
 
     @property
@@ -72,8 +81,8 @@ class DecodingOptions:
         """Target tokens with EOS that a source of `source_length` tokens with EOS may get."""
         if self.max_length_ratio == 0:
             return self.max_length
-        by_ratio = math.ceil(self.max_length_ratio * source_length)
-        return min(self.max_length, max(MIN_RATIO_LENGTH, by_ratio))
+        by_ratio = max(MIN_RATIO_LENGTH, self.max_length_ratio * source_length)
+        return math.ceil(min(self.max_length, by_ratio))
 
     def _check_against_each_other(self) -> None:
         if self.num_hypotheses > self.beam_size:

@@ -27,18 +27,14 @@ class Answer(Future[list[Hypothesis]]):
 
 
 class Dispatcher:
-    """Hands waiting sentences to workers, until it is drained and stopped.
-
-    accepting ──drain──> draining ──all finished, or timeout──> stopped
-    """
+    """Hands waiting sentences to workers, until it is stopped."""
 
     def __init__(self, batcher: Batcher, loads: Sequence[Load], clock: Clock) -> None:
         self._batcher = batcher
         self._others = {id(load): [other for other in loads if other is not load] for load in loads}
-        self._loads = loads
         self._clock = clock
         self._condition = Condition()
-        self._accepting, self._stopped = True, False
+        self._is_stopped = False
         self.last_cancellation = object()
         """Another object after every cancellation."""
 
@@ -51,9 +47,9 @@ class Dispatcher:
         self.last_cancellation = object()
 
     def submit(self, sentences: Sequence[Sentence]) -> None:
-        """Queues all or none. Raises QueueFull, and Unavailable once draining has begun."""
+        """Queues all or none. Raises QueueFull, and Unavailable after `stop`."""
         with self._condition:
-            if not self._accepting:
+            if self._is_stopped:
                 raise Unavailable("the server is shutting down; send the request to another one")
             self._batcher.add(sentences, self._clock())
             self._condition.notify(len(sentences))
@@ -64,7 +60,7 @@ class Dispatcher:
         None when the worker must stop, whatever it still runs.
         """
         with self._condition:
-            while not self._stopped:
+            while not self._is_stopped:
                 admission = self._batcher.admit(load, self._others[id(load)], self._clock())
                 if admission.joining:
                     load.beam_size = admission.joining[0].beam_size
@@ -80,22 +76,10 @@ class Dispatcher:
             load.num_sentences = num_sentences
             if num_sentences == 0:
                 load.beam_size = None
-                if not self._accepting:
-                    self._condition.notify_all()
-
-    def drain(self, timeout: float) -> bool:
-        """Accepts nothing more and waits for all that it accepted; False if that took too long."""
-        with self._condition:
-            self._accepting = False
-            return self._condition.wait_for(self._is_idle, timeout)
 
     def stop(self) -> list[Sentence]:
         """Ends every worker before its next step; returns the sentences that still waited."""
         with self._condition:
-            self._accepting, self._stopped = False, True
+            self._is_stopped = True
             self._condition.notify_all()
             return self._batcher.take_all()
-
-    def _is_idle(self) -> bool:
-        running = any(load.num_sentences for load in self._loads)
-        return not running and self._batcher.num_sentences == 0

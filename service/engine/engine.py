@@ -1,5 +1,6 @@
 """`Engine`: one model's workers and the queue before them."""
 
+import logging
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +16,8 @@ from service.engine.observer import Observer, SilentObserver
 from service.engine.worker import Worker, reject, stopped
 from service.errors import InvalidArgument, QueueFull
 from service.session import Graphs, OnnxModel
+
+_LOG = logging.getLogger(__name__)
 
 
 class Engine:
@@ -55,12 +58,6 @@ class Engine:
         """Rows in flight, of all workers."""
         return sum(load.num_sentences * (load.beam_size or 0) for load in self._loads)
 
-    def submit(
-        self, ids: Sequence[int], options: DecodingOptions, deadline: float | None = None
-    ) -> Future[list[Hypothesis]]:
-        """`submit_all` of one sentence."""
-        return self.submit_all([ids], options, deadline)[0]
-
     def submit_all(
         self,
         sources: Sequence[Sequence[int]],
@@ -97,22 +94,19 @@ class Engine:
             while len(batch):
                 batch.step()
 
-    def drain(self, timeout: float) -> bool:
-        """Refuses new sentences, finishes the accepted ones, then stops the workers.
+    def close(self, timeout: float = 10.0) -> None:
+        """Stops the workers before their next step; what is not finished fails with Unavailable.
 
-        False if `timeout` seconds did not suffice: those left fail with Unavailable.
+        A worker whose step takes longer than `timeout` seconds is left to end with the process.
         """
-        finished = self._dispatcher.drain(timeout)
-        self.close()
-        return finished
-
-    def close(self) -> None:
-        """Stops the workers before their next step; what is not finished fails with Unavailable."""
         for sentence in self._dispatcher.stop():
-            if reject(sentence, stopped()):
-                self._observer.failed()
+            was_waiting = reject(sentence, stopped())
+            (self._observer.failed if was_waiting else self._observer.cancelled)()
+        until = time.monotonic() + timeout
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0.0, until - time.monotonic()))
+        if running := sum(thread.is_alive() for thread in self._threads):
+            _LOG.warning("workers still in a step after %g s: %d", timeout, running)
 
     def _start_worker(self, load: Load) -> Thread:
         worker = Worker(self._make_model, load, self._dispatcher, self._observer, self._clock)

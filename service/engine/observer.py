@@ -14,8 +14,8 @@ class Observer(Protocol):
     def queued(self, seconds: float) -> None:
         """A sentence joined a batch after it waited that long."""
 
-    def encoded(self, sentences: int, tokens: int, seconds: float) -> None:
-        """Newcomers were encoded together; `tokens` are their source tokens without padding."""
+    def encoded(self, tokens: int, seconds: float) -> None:
+        """Newcomers were encoded together: so many source tokens, without padding."""
 
     def stepped(self, rows: int, seconds: float) -> None:
         """A batch decoded one token in each of its rows."""
@@ -42,7 +42,7 @@ class SilentObserver:
     def queued(self, seconds: float) -> None:
         pass
 
-    def encoded(self, sentences: int, tokens: int, seconds: float) -> None:
+    def encoded(self, tokens: int, seconds: float) -> None:
         pass
 
     def stepped(self, rows: int, seconds: float) -> None:

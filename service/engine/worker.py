@@ -79,7 +79,7 @@ class Worker:
             self._fail(newcomers[0], _fault("encoding"))
             return
         num_tokens = sum(map(len, sources))
-        self._observer.encoded(len(newcomers), num_tokens, time.perf_counter() - started)
+        self._observer.encoded(num_tokens, time.perf_counter() - started)
         for sentence in newcomers:
             self._observer.queued(now - sentence.enqueued)
 

@@ -24,43 +24,53 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cservice/pb/translation.proto\x12\x06nmt.v1\"\xb4\x01\n\x10TranslateRequest\x12\x10\n\x08\x63ontents\x18\x01 \x03(\t\x12\x1c\n\x14source_language_code\x18\x04 \x01(\t\x12\x1c\n\x14target_language_code\x18\x05 \x01(\t\x12\r\n\x05model\x18\x06 \x01(\t\x12(\n\x07options\x18\x0b \x01(\x0b\x32\x17.nmt.v1.DecodingOptions\x12\x19\n\x11include_attention\x18\x0c \x01(\x08\">\n\x11TranslateResponse\x12)\n\x0ctranslations\x18\x01 \x03(\x0b\x32\x13.nmt.v1.Translation\"\xc5\x01\n\x0bTranslation\x12\x17\n\x0ftranslated_text\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\x15\n\rmodel_version\x18\x05 \x01(\t\x12\x1c\n\x14source_language_code\x18\x06 \x01(\t\x12\x1c\n\x14target_language_code\x18\x07 \x01(\t\x12#\n\tsentences\x18\x08 \x03(\x0b\x32\x10.nmt.v1.Sentence\x12\x16\n\x0epassed_through\x18\t \x01(\x08\"\x8a\x01\n\x08Sentence\x12\x1c\n\x06source\x18\x01 \x01(\x0b\x32\x0c.nmt.v1.Span\x12\x1c\n\x06target\x18\x02 \x01(\x0b\x32\x0c.nmt.v1.Span\x12\x1a\n\x12source_token_count\x18\x03 \x01(\x05\x12&\n\nhypotheses\x18\x04 \x03(\x0b\x32\x12.nmt.v1.Hypothesis\"\"\n\x04Span\x12\r\n\x05\x62\x65gin\x18\x01 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x02 \x01(\x05\"\xaa\x01\n\nHypothesis\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x10\n\x08log_prob\x18\x02 \x01(\x02\x12\r\n\x05score\x18\x03 \x01(\x02\x12+\n\rfinish_reason\x18\x04 \x01(\x0e\x32\x14.nmt.v1.FinishReason\x12\x1a\n\x12target_token_count\x18\x05 \x01(\x05\x12$\n\tattention\x18\x06 \x01(\x0b\x32\x11.nmt.v1.Attention\"\xa5\x01\n\tAttention\x12$\n\rsource_tokens\x18\x01 \x03(\x0b\x32\r.nmt.v1.Token\x12$\n\rtarget_tokens\x18\x02 \x03(\x0b\x32\r.nmt.v1.Token\x12\x11\n\tnum_heads\x18\x03 \x01(\x05\x12\x13\n\x0bnum_targets\x18\x04 \x01(\x05\x12\x13\n\x0bnum_sources\x18\x05 \x01(\x05\x12\x0f\n\x07weights\x18\x06 \x03(\x02\"1\n\x05Token\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\r\n\x05\x62\x65gin\x18\x02 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x03 \x01(\x05\"\xcd\x02\n\x0f\x44\x65\x63odingOptions\x12\x16\n\tbeam_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x1b\n\x0enum_hypotheses\x18\x02 \x01(\x05H\x01\x88\x01\x01\x12\x1b\n\x0elength_penalty\x18\x03 \x01(\x01H\x02\x88\x01\x01\x12\x17\n\nmax_length\x18\x04 \x01(\x05H\x03\x88\x01\x01\x12\x1d\n\x10max_length_ratio\x18\x05 \x01(\x01H\x04\x88\x01\x01\x12\'\n\x08stopping\x18\x06 \x01(\x0e\x32\x10.nmt.v1.StoppingH\x05\x88\x01\x01\x12\x15\n\x08patience\x18\x07 \x01(\x01H\x06\x88\x01\x01\x42\x0c\n\n_beam_sizeB\x11\n\x0f_num_hypothesesB\x11\n\x0f_length_penaltyB\r\n\x0b_max_lengthB\x13\n\x11_max_length_ratioB\x0b\n\t_stoppingB\x0b\n\t_patience\"\x13\n\x11ListModelsRequest\"j\n\x12ListModelsResponse\x12\x1d\n\x06models\x18\x01 \x03(\x0b\x32\r.nmt.v1.Model\x12\x15\n\rdefault_model\x18\x02 \x01(\t\x12\x1e\n\x06limits\x18\x03 \x01(\x0b\x32\x0e.nmt.v1.Limits\"\xf3\x01\n\x05Model\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x1c\n\x14source_language_code\x18\x03 \x01(\t\x12\x1c\n\x14target_language_code\x18\x04 \x01(\t\x12\x14\n\x0c\x61rchitecture\x18\x05 \x01(\t\x12\x11\n\tprecision\x18\x06 \x01(\t\x12\x19\n\x11max_source_tokens\x18\x07 \x01(\x05\x12\x19\n\x11max_target_tokens\x18\x08 \x01(\x05\x12\x30\n\x0f\x64\x65\x66\x61ult_options\x18\t \x01(\x0b\x32\x17.nmt.v1.DecodingOptions\"r\n\x06Limits\x12\x14\n\x0cmax_contents\x18\x01 \x01(\x05\x12\x19\n\x11max_message_bytes\x18\x02 \x01(\x05\x12\x15\n\rmax_beam_size\x18\x03 \x01(\x05\x12 \n\x18\x64\x65\x66\x61ult_deadline_seconds\x18\x04 \x01(\x02*p\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12!\n\x1d\x46INISH_REASON_END_OF_SENTENCE\x10\x01\x12\x1e\n\x1a\x46INISH_REASON_LENGTH_LIMIT\x10\x02*N\n\x08Stopping\x12\x18\n\x14STOPPING_UNSPECIFIED\x10\x00\x12\x11\n\rSTOPPING_BEST\x10\x01\x12\x15\n\x11STOPPING_FINISHED\x10\x02\x32\x9b\x01\n\x12TranslationService\x12@\n\tTranslate\x12\x18.nmt.v1.TranslateRequest\x1a\x19.nmt.v1.TranslateResponse\x12\x43\n\nListModels\x12\x19.nmt.v1.ListModelsRequest\x1a\x1a.nmt.v1.ListModelsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cservice/pb/translation.proto\x12\x06nmt.v1\"\xf2\x01\n\x10TranslateRequest\x12\x10\n\x08\x63ontents\x18\x01 \x03(\t\x12\x11\n\tmime_type\x18\x03 \x01(\t\x12\x1c\n\x14source_language_code\x18\x04 \x01(\t\x12\x1c\n\x14target_language_code\x18\x05 \x01(\t\x12\r\n\x05model\x18\x06 \x01(\t\x12(\n\x07options\x18\x0b \x01(\x0b\x32\x17.nmt.v1.DecodingOptions\x12\x19\n\x11include_attention\x18\x0c \x01(\x08\x12)\n\x0ctext_options\x18\x0e \x01(\x0b\x32\x13.nmt.v1.TextOptions\"\x87\x02\n\x0bTextOptions\x12\x1c\n\x0fsplit_sentences\x18\x01 \x01(\x08H\x00\x88\x01\x01\x12-\n\x0elong_sentences\x18\x02 \x01(\x0e\x32\x15.nmt.v1.LongSentences\x12\x17\n\x0fno_break_spaces\x18\x03 \x01(\x08\x12&\n\x07protect\x18\x04 \x03(\x0e\x32\x15.nmt.v1.ProtectedKind\x12.\n\x0fprotected_spans\x18\x05 \x03(\x0b\x32\x15.nmt.v1.ProtectedSpan\x12&\n\x08glossary\x18\x06 \x03(\x0b\x32\x14.nmt.v1.GlossaryTermB\x12\n\x10_split_sentences\":\n\rProtectedSpan\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x1a\n\x04span\x18\x02 \x01(\x0b\x32\x0c.nmt.v1.Span\".\n\x0cGlossaryTerm\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x0e\n\x06target\x18\x02 \x01(\t\">\n\x11TranslateResponse\x12)\n\x0ctranslations\x18\x01 \x03(\x0b\x32\x13.nmt.v1.Translation\"\x83\x02\n\x0bTranslation\x12\x17\n\x0ftranslated_text\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\x15\n\rmodel_version\x18\x05 \x01(\t\x12\x1c\n\x14source_language_code\x18\x06 \x01(\t\x12\x1c\n\x14target_language_code\x18\x07 \x01(\t\x12\x1e\n\x16\x64\x65tected_language_code\x18\x04 \x01(\t\x12\x1c\n\x14\x64\x65tection_confidence\x18\n \x01(\x02\x12#\n\tsentences\x18\x08 \x03(\x0b\x32\x10.nmt.v1.Sentence\x12\x16\n\x0epassed_through\x18\t \x01(\x08\"\xb3\x01\n\x08Sentence\x12\x1c\n\x06source\x18\x01 \x01(\x0b\x32\x0c.nmt.v1.Span\x12\x1c\n\x06target\x18\x02 \x01(\x0b\x32\x0c.nmt.v1.Span\x12\x1a\n\x12source_token_count\x18\x03 \x01(\x05\x12&\n\nhypotheses\x18\x04 \x03(\x0b\x32\x12.nmt.v1.Hypothesis\x12\x0f\n\x07is_part\x18\x05 \x01(\x08\x12\x16\n\x0epassed_through\x18\x06 \x01(\x08\"\"\n\x04Span\x12\r\n\x05\x62\x65gin\x18\x01 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x02 \x01(\x05\"\xaa\x01\n\nHypothesis\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x10\n\x08log_prob\x18\x02 \x01(\x02\x12\r\n\x05score\x18\x03 \x01(\x02\x12+\n\rfinish_reason\x18\x04 \x01(\x0e\x32\x14.nmt.v1.FinishReason\x12\x1a\n\x12target_token_count\x18\x05 \x01(\x05\x12$\n\tattention\x18\x06 \x01(\x0b\x32\x11.nmt.v1.Attention\"\xa5\x01\n\tAttention\x12$\n\rsource_tokens\x18\x01 \x03(\x0b\x32\r.nmt.v1.Token\x12$\n\rtarget_tokens\x18\x02 \x03(\x0b\x32\r.nmt.v1.Token\x12\x11\n\tnum_heads\x18\x03 \x01(\x05\x12\x13\n\x0bnum_targets\x18\x04 \x01(\x05\x12\x13\n\x0bnum_sources\x18\x05 \x01(\x05\x12\x0f\n\x07weights\x18\x06 \x03(\x02\"1\n\x05Token\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\r\n\x05\x62\x65gin\x18\x02 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x03 \x01(\x05\"\xcd\x02\n\x0f\x44\x65\x63odingOptions\x12\x16\n\tbeam_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x1b\n\x0enum_hypotheses\x18\x02 \x01(\x05H\x01\x88\x01\x01\x12\x1b\n\x0elength_penalty\x18\x03 \x01(\x01H\x02\x88\x01\x01\x12\x17\n\nmax_length\x18\x04 \x01(\x05H\x03\x88\x01\x01\x12\x1d\n\x10max_length_ratio\x18\x05 \x01(\x01H\x04\x88\x01\x01\x12\'\n\x08stopping\x18\x06 \x01(\x0e\x32\x10.nmt.v1.StoppingH\x05\x88\x01\x01\x12\x15\n\x08patience\x18\x07 \x01(\x01H\x06\x88\x01\x01\x42\x0c\n\n_beam_sizeB\x11\n\x0f_num_hypothesesB\x11\n\x0f_length_penaltyB\r\n\x0b_max_lengthB\x13\n\x11_max_length_ratioB\x0b\n\t_stoppingB\x0b\n\t_patience\"\x13\n\x11ListModelsRequest\"j\n\x12ListModelsResponse\x12\x1d\n\x06models\x18\x01 \x03(\x0b\x32\r.nmt.v1.Model\x12\x15\n\rdefault_model\x18\x02 \x01(\t\x12\x1e\n\x06limits\x18\x03 \x01(\x0b\x32\x0e.nmt.v1.Limits\"\x94\x02\n\x05Model\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x1c\n\x14source_language_code\x18\x03 \x01(\t\x12\x1c\n\x14target_language_code\x18\x04 \x01(\t\x12\x14\n\x0c\x61rchitecture\x18\x05 \x01(\t\x12\x11\n\tprecision\x18\x06 \x01(\t\x12\x19\n\x11max_source_tokens\x18\x07 \x01(\x05\x12\x1f\n\x17preferred_source_tokens\x18\n \x01(\x05\x12\x19\n\x11max_target_tokens\x18\x08 \x01(\x05\x12\x30\n\x0f\x64\x65\x66\x61ult_options\x18\t \x01(\x0b\x32\x17.nmt.v1.DecodingOptions\"r\n\x06Limits\x12\x14\n\x0cmax_contents\x18\x01 \x01(\x05\x12\x19\n\x11max_message_bytes\x18\x02 \x01(\x05\x12\x15\n\rmax_beam_size\x18\x03 \x01(\x05\x12 \n\x18\x64\x65\x66\x61ult_deadline_seconds\x18\x04 \x01(\x02*\x9e\x01\n\rProtectedKind\x12\x1e\n\x1aPROTECTED_KIND_UNSPECIFIED\x10\x00\x12\x1e\n\x1aPROTECTED_KIND_PLACEHOLDER\x10\x01\x12\x1a\n\x16PROTECTED_KIND_ADDRESS\x10\x02\x12\x19\n\x15PROTECTED_KIND_NUMBER\x10\x03\x12\x16\n\x12PROTECTED_KIND_TAG\x10\x04*d\n\rLongSentences\x12\x1e\n\x1aLONG_SENTENCES_UNSPECIFIED\x10\x00\x12\x18\n\x14LONG_SENTENCES_SPLIT\x10\x01\x12\x19\n\x15LONG_SENTENCES_REFUSE\x10\x02*p\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12!\n\x1d\x46INISH_REASON_END_OF_SENTENCE\x10\x01\x12\x1e\n\x1a\x46INISH_REASON_LENGTH_LIMIT\x10\x02*N\n\x08Stopping\x12\x18\n\x14STOPPING_UNSPECIFIED\x10\x00\x12\x11\n\rSTOPPING_BEST\x10\x01\x12\x15\n\x11STOPPING_FINISHED\x10\x02\x32\x9b\x01\n\x12TranslationService\x12@\n\tTranslate\x12\x18.nmt.v1.TranslateRequest\x1a\x19.nmt.v1.TranslateResponse\x12\x43\n\nListModels\x12\x19.nmt.v1.ListModelsRequest\x1a\x1a.nmt.v1.ListModelsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'service.pb.translation_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FINISHREASON']._serialized_start=1883
-  _globals['_FINISHREASON']._serialized_end=1995
-  _globals['_STOPPING']._serialized_start=1997
-  _globals['_STOPPING']._serialized_end=2075
+  _globals['_PROTECTEDKIND']._serialized_start=2456
+  _globals['_PROTECTEDKIND']._serialized_end=2614
+  _globals['_LONGSENTENCES']._serialized_start=2616
+  _globals['_LONGSENTENCES']._serialized_end=2716
+  _globals['_FINISHREASON']._serialized_start=2718
+  _globals['_FINISHREASON']._serialized_end=2830
+  _globals['_STOPPING']._serialized_start=2832
+  _globals['_STOPPING']._serialized_end=2910
   _globals['_TRANSLATEREQUEST']._serialized_start=41
-  _globals['_TRANSLATEREQUEST']._serialized_end=221
-  _globals['_TRANSLATERESPONSE']._serialized_start=223
-  _globals['_TRANSLATERESPONSE']._serialized_end=285
-  _globals['_TRANSLATION']._serialized_start=288
-  _globals['_TRANSLATION']._serialized_end=485
-  _globals['_SENTENCE']._serialized_start=488
-  _globals['_SENTENCE']._serialized_end=626
-  _globals['_SPAN']._serialized_start=628
-  _globals['_SPAN']._serialized_end=662
-  _globals['_HYPOTHESIS']._serialized_start=665
-  _globals['_HYPOTHESIS']._serialized_end=835
-  _globals['_ATTENTION']._serialized_start=838
-  _globals['_ATTENTION']._serialized_end=1003
-  _globals['_TOKEN']._serialized_start=1005
-  _globals['_TOKEN']._serialized_end=1054
-  _globals['_DECODINGOPTIONS']._serialized_start=1057
-  _globals['_DECODINGOPTIONS']._serialized_end=1390
-  _globals['_LISTMODELSREQUEST']._serialized_start=1392
-  _globals['_LISTMODELSREQUEST']._serialized_end=1411
-  _globals['_LISTMODELSRESPONSE']._serialized_start=1413
-  _globals['_LISTMODELSRESPONSE']._serialized_end=1519
-  _globals['_MODEL']._serialized_start=1522
-  _globals['_MODEL']._serialized_end=1765
-  _globals['_LIMITS']._serialized_start=1767
-  _globals['_LIMITS']._serialized_end=1881
-  _globals['_TRANSLATIONSERVICE']._serialized_start=2078
-  _globals['_TRANSLATIONSERVICE']._serialized_end=2233
+  _globals['_TRANSLATEREQUEST']._serialized_end=283
+  _globals['_TEXTOPTIONS']._serialized_start=286
+  _globals['_TEXTOPTIONS']._serialized_end=549
+  _globals['_PROTECTEDSPAN']._serialized_start=551
+  _globals['_PROTECTEDSPAN']._serialized_end=609
+  _globals['_GLOSSARYTERM']._serialized_start=611
+  _globals['_GLOSSARYTERM']._serialized_end=657
+  _globals['_TRANSLATERESPONSE']._serialized_start=659
+  _globals['_TRANSLATERESPONSE']._serialized_end=721
+  _globals['_TRANSLATION']._serialized_start=724
+  _globals['_TRANSLATION']._serialized_end=983
+  _globals['_SENTENCE']._serialized_start=986
+  _globals['_SENTENCE']._serialized_end=1165
+  _globals['_SPAN']._serialized_start=1167
+  _globals['_SPAN']._serialized_end=1201
+  _globals['_HYPOTHESIS']._serialized_start=1204
+  _globals['_HYPOTHESIS']._serialized_end=1374
+  _globals['_ATTENTION']._serialized_start=1377
+  _globals['_ATTENTION']._serialized_end=1542
+  _globals['_TOKEN']._serialized_start=1544
+  _globals['_TOKEN']._serialized_end=1593
+  _globals['_DECODINGOPTIONS']._serialized_start=1596
+  _globals['_DECODINGOPTIONS']._serialized_end=1929
+  _globals['_LISTMODELSREQUEST']._serialized_start=1931
+  _globals['_LISTMODELSREQUEST']._serialized_end=1950
+  _globals['_LISTMODELSRESPONSE']._serialized_start=1952
+  _globals['_LISTMODELSRESPONSE']._serialized_end=2058
+  _globals['_MODEL']._serialized_start=2061
+  _globals['_MODEL']._serialized_end=2337
+  _globals['_LIMITS']._serialized_start=2339
+  _globals['_LIMITS']._serialized_end=2453
+  _globals['_TRANSLATIONSERVICE']._serialized_start=2913
+  _globals['_TRANSLATIONSERVICE']._serialized_end=3068
 # @@protoc_insertion_point(module_scope)

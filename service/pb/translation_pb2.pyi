@@ -7,6 +7,20 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class ProtectedKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PROTECTED_KIND_UNSPECIFIED: _ClassVar[ProtectedKind]
+    PROTECTED_KIND_PLACEHOLDER: _ClassVar[ProtectedKind]
+    PROTECTED_KIND_ADDRESS: _ClassVar[ProtectedKind]
+    PROTECTED_KIND_NUMBER: _ClassVar[ProtectedKind]
+    PROTECTED_KIND_TAG: _ClassVar[ProtectedKind]
+
+class LongSentences(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    LONG_SENTENCES_UNSPECIFIED: _ClassVar[LongSentences]
+    LONG_SENTENCES_SPLIT: _ClassVar[LongSentences]
+    LONG_SENTENCES_REFUSE: _ClassVar[LongSentences]
+
 class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     FINISH_REASON_UNSPECIFIED: _ClassVar[FinishReason]
@@ -18,6 +32,14 @@ class Stopping(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     STOPPING_UNSPECIFIED: _ClassVar[Stopping]
     STOPPING_BEST: _ClassVar[Stopping]
     STOPPING_FINISHED: _ClassVar[Stopping]
+PROTECTED_KIND_UNSPECIFIED: ProtectedKind
+PROTECTED_KIND_PLACEHOLDER: ProtectedKind
+PROTECTED_KIND_ADDRESS: ProtectedKind
+PROTECTED_KIND_NUMBER: ProtectedKind
+PROTECTED_KIND_TAG: ProtectedKind
+LONG_SENTENCES_UNSPECIFIED: LongSentences
+LONG_SENTENCES_SPLIT: LongSentences
+LONG_SENTENCES_REFUSE: LongSentences
 FINISH_REASON_UNSPECIFIED: FinishReason
 FINISH_REASON_END_OF_SENTENCE: FinishReason
 FINISH_REASON_LENGTH_LIMIT: FinishReason
@@ -26,20 +48,56 @@ STOPPING_BEST: Stopping
 STOPPING_FINISHED: Stopping
 
 class TranslateRequest(_message.Message):
-    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "options", "include_attention")
+    __slots__ = ("contents", "mime_type", "source_language_code", "target_language_code", "model", "options", "include_attention", "text_options")
     CONTENTS_FIELD_NUMBER: _ClassVar[int]
+    MIME_TYPE_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_ATTENTION_FIELD_NUMBER: _ClassVar[int]
+    TEXT_OPTIONS_FIELD_NUMBER: _ClassVar[int]
     contents: _containers.RepeatedScalarFieldContainer[str]
+    mime_type: str
     source_language_code: str
     target_language_code: str
     model: str
     options: DecodingOptions
     include_attention: bool
-    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., include_attention: _Optional[bool] = ...) -> None: ...
+    text_options: TextOptions
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., mime_type: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., include_attention: _Optional[bool] = ..., text_options: _Optional[_Union[TextOptions, _Mapping]] = ...) -> None: ...
+
+class TextOptions(_message.Message):
+    __slots__ = ("split_sentences", "long_sentences", "no_break_spaces", "protect", "protected_spans", "glossary")
+    SPLIT_SENTENCES_FIELD_NUMBER: _ClassVar[int]
+    LONG_SENTENCES_FIELD_NUMBER: _ClassVar[int]
+    NO_BREAK_SPACES_FIELD_NUMBER: _ClassVar[int]
+    PROTECT_FIELD_NUMBER: _ClassVar[int]
+    PROTECTED_SPANS_FIELD_NUMBER: _ClassVar[int]
+    GLOSSARY_FIELD_NUMBER: _ClassVar[int]
+    split_sentences: bool
+    long_sentences: LongSentences
+    no_break_spaces: bool
+    protect: _containers.RepeatedScalarFieldContainer[ProtectedKind]
+    protected_spans: _containers.RepeatedCompositeFieldContainer[ProtectedSpan]
+    glossary: _containers.RepeatedCompositeFieldContainer[GlossaryTerm]
+    def __init__(self, split_sentences: _Optional[bool] = ..., long_sentences: _Optional[_Union[LongSentences, str]] = ..., no_break_spaces: _Optional[bool] = ..., protect: _Optional[_Iterable[_Union[ProtectedKind, str]]] = ..., protected_spans: _Optional[_Iterable[_Union[ProtectedSpan, _Mapping]]] = ..., glossary: _Optional[_Iterable[_Union[GlossaryTerm, _Mapping]]] = ...) -> None: ...
+
+class ProtectedSpan(_message.Message):
+    __slots__ = ("index", "span")
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    SPAN_FIELD_NUMBER: _ClassVar[int]
+    index: int
+    span: Span
+    def __init__(self, index: _Optional[int] = ..., span: _Optional[_Union[Span, _Mapping]] = ...) -> None: ...
+
+class GlossaryTerm(_message.Message):
+    __slots__ = ("source", "target")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    target: str
+    def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ...) -> None: ...
 
 class TranslateResponse(_message.Message):
     __slots__ = ("translations",)
@@ -48,12 +106,14 @@ class TranslateResponse(_message.Message):
     def __init__(self, translations: _Optional[_Iterable[_Union[Translation, _Mapping]]] = ...) -> None: ...
 
 class Translation(_message.Message):
-    __slots__ = ("translated_text", "model", "model_version", "source_language_code", "target_language_code", "sentences", "passed_through")
+    __slots__ = ("translated_text", "model", "model_version", "source_language_code", "target_language_code", "detected_language_code", "detection_confidence", "sentences", "passed_through")
     TRANSLATED_TEXT_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     MODEL_VERSION_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    DETECTED_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    DETECTION_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     SENTENCES_FIELD_NUMBER: _ClassVar[int]
     PASSED_THROUGH_FIELD_NUMBER: _ClassVar[int]
     translated_text: str
@@ -61,21 +121,27 @@ class Translation(_message.Message):
     model_version: str
     source_language_code: str
     target_language_code: str
+    detected_language_code: str
+    detection_confidence: float
     sentences: _containers.RepeatedCompositeFieldContainer[Sentence]
     passed_through: bool
-    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., passed_through: _Optional[bool] = ...) -> None: ...
+    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., passed_through: _Optional[bool] = ...) -> None: ...
 
 class Sentence(_message.Message):
-    __slots__ = ("source", "target", "source_token_count", "hypotheses")
+    __slots__ = ("source", "target", "source_token_count", "hypotheses", "is_part", "passed_through")
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
     SOURCE_TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
     HYPOTHESES_FIELD_NUMBER: _ClassVar[int]
+    IS_PART_FIELD_NUMBER: _ClassVar[int]
+    PASSED_THROUGH_FIELD_NUMBER: _ClassVar[int]
     source: Span
     target: Span
     source_token_count: int
     hypotheses: _containers.RepeatedCompositeFieldContainer[Hypothesis]
-    def __init__(self, source: _Optional[_Union[Span, _Mapping]] = ..., target: _Optional[_Union[Span, _Mapping]] = ..., source_token_count: _Optional[int] = ..., hypotheses: _Optional[_Iterable[_Union[Hypothesis, _Mapping]]] = ...) -> None: ...
+    is_part: bool
+    passed_through: bool
+    def __init__(self, source: _Optional[_Union[Span, _Mapping]] = ..., target: _Optional[_Union[Span, _Mapping]] = ..., source_token_count: _Optional[int] = ..., hypotheses: _Optional[_Iterable[_Union[Hypothesis, _Mapping]]] = ..., is_part: _Optional[bool] = ..., passed_through: _Optional[bool] = ...) -> None: ...
 
 class Span(_message.Message):
     __slots__ = ("begin", "end")
@@ -160,7 +226,7 @@ class ListModelsResponse(_message.Message):
     def __init__(self, models: _Optional[_Iterable[_Union[Model, _Mapping]]] = ..., default_model: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ...) -> None: ...
 
 class Model(_message.Message):
-    __slots__ = ("name", "version", "source_language_code", "target_language_code", "architecture", "precision", "max_source_tokens", "max_target_tokens", "default_options")
+    __slots__ = ("name", "version", "source_language_code", "target_language_code", "architecture", "precision", "max_source_tokens", "preferred_source_tokens", "max_target_tokens", "default_options")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
@@ -168,6 +234,7 @@ class Model(_message.Message):
     ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
     PRECISION_FIELD_NUMBER: _ClassVar[int]
     MAX_SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    PREFERRED_SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     MAX_TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_OPTIONS_FIELD_NUMBER: _ClassVar[int]
     name: str
@@ -177,9 +244,10 @@ class Model(_message.Message):
     architecture: str
     precision: str
     max_source_tokens: int
+    preferred_source_tokens: int
     max_target_tokens: int
     default_options: DecodingOptions
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., architecture: _Optional[str] = ..., precision: _Optional[str] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., default_options: _Optional[_Union[DecodingOptions, _Mapping]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., architecture: _Optional[str] = ..., precision: _Optional[str] = ..., max_source_tokens: _Optional[int] = ..., preferred_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., default_options: _Optional[_Union[DecodingOptions, _Mapping]] = ...) -> None: ...
 
 class Limits(_message.Message):
     __slots__ = ("max_contents", "max_message_bytes", "max_beam_size", "default_deadline_seconds")

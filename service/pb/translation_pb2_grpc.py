@@ -56,7 +56,7 @@ class TranslationServiceServicer:
 
         Many short entries in one request cost less than many requests: they are decoded side by side.
         One answer holds all translations; one entry that can't be accepted fails the whole request
-        before anything is translated, and the message says which (`contents[3] has 612 tokens, …`).
+        before anything is translated, and the message says which (`contents[3] has a …`).
 
         Status codes
         INVALID_ARGUMENT    a field is missing, out of its range, or contradicts another one. The message

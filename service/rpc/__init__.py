@@ -10,7 +10,7 @@ Beside it: the models it serves, health and reflection.
 
 from service.rpc.health import HEALTH_SERVICE, Health, add_health
 from service.rpc.interceptor import MetricsInterceptor
-from service.rpc.models import Model, load_model, make_router, read_bundles
+from service.rpc.models import ServedModel, load_model, make_router, read_bundles
 from service.rpc.reflection import add_reflection
 from service.rpc.servicer import (
     TRANSLATION_SERVICE,
@@ -24,7 +24,7 @@ __all__ = [
     "TRANSLATION_SERVICE",
     "Health",
     "MetricsInterceptor",
-    "Model",
+    "ServedModel",
     "RequestLimits",
     "TranslationServicer",
     "add_health",

@@ -8,9 +8,13 @@ from service.decoding import DecodingOptions, FinishReason, Stopping
 from service.errors import InvalidArgument
 from service.pb import translation_pb2 as pb
 from service.text import Token
+from service.text.detection import Detection
+from service.text.protect import Kind, Protection
 from service.translator import (
     Attention,
+    LongSentences,
     SentenceResult,
+    TextOptions,
     TranslatedHypothesis,
     Translation,
     Translator,
@@ -22,6 +26,18 @@ _FINISH_REASONS = {
 }
 _STOPPING = {Stopping.BEST: pb.STOPPING_BEST, Stopping.FINISHED: pb.STOPPING_FINISHED}
 _STOPPING_BY_VALUE = {value: stopping for stopping, value in _STOPPING.items()}
+_KINDS = {
+    pb.PROTECTED_KIND_PLACEHOLDER: Kind.PLACEHOLDER,
+    pb.PROTECTED_KIND_ADDRESS: Kind.ADDRESS,
+    pb.PROTECTED_KIND_NUMBER: Kind.NUMBER,
+    pb.PROTECTED_KIND_TAG: Kind.TAG,
+}
+_IS_HTML = {"": False, "text/plain": False, "text/html": True}
+_LONG_SENTENCES = {
+    pb.LONG_SENTENCES_UNSPECIFIED: LongSentences.SPLIT,
+    pb.LONG_SENTENCES_SPLIT: LongSentences.SPLIT,
+    pb.LONG_SENTENCES_REFUSE: LongSentences.REFUSE,
+}
 
 
 def options_from_message(
@@ -40,6 +56,49 @@ def options_from_message(
     return replace(defaults, **given, attention=attention)
 
 
+def text_options_from_message(request: pb.TranslateRequest) -> TextOptions:
+    """What the request says about its texts. Raises InvalidArgument."""
+    message = request.text_options
+    if message.long_sentences not in _LONG_SENTENCES:
+        raise InvalidArgument(
+            f"long_sentences is {message.long_sentences}, which this server doesn't know"
+        )
+    if request.mime_type not in _IS_HTML:
+        raise InvalidArgument(
+            f"mime_type is {request.mime_type!r}; it must be text/plain or text/html"
+        )
+    return TextOptions(
+        split_sentences=not message.HasField("split_sentences") or message.split_sentences,
+        long_sentences=_LONG_SENTENCES[message.long_sentences],
+        no_break_spaces=message.no_break_spaces,
+        protection=_protection(message, _IS_HTML[request.mime_type]),
+        protected_spans=_protected_spans(message.protected_spans, len(request.contents)),
+    )
+
+
+def _protection(message: pb.TextOptions, html: bool) -> Protection:
+    if unknown := [kind for kind in message.protect if kind not in _KINDS]:
+        raise InvalidArgument(f"protect has {unknown[0]}, which this server doesn't know")
+    kinds = frozenset(_KINDS[kind] for kind in message.protect)
+    glossary = {term.source: term.target for term in message.glossary}
+    if len(glossary) < len(message.glossary):
+        raise InvalidArgument("glossary has a source term twice; send each once")
+    return Protection(kinds, html, glossary)
+
+
+def _protected_spans(
+    messages: Sequence[pb.ProtectedSpan], num_contents: int
+) -> dict[int, list[tuple[int, int]]]:
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for message in messages:
+        if not 0 <= message.index < num_contents:
+            raise InvalidArgument(
+                f"protected_spans name contents[{message.index}], but there are {num_contents}"
+            )
+        spans.setdefault(message.index, []).append((message.span.begin, message.span.end))
+    return spans
+
+
 def options_to_message(options: DecodingOptions) -> pb.DecodingOptions:
     """Every field set: what ListModels shows."""
     return pb.DecodingOptions(
@@ -53,22 +112,21 @@ def options_to_message(options: DecodingOptions) -> pb.DecodingOptions:
     )
 
 
-def translations_to_messages(
-    translations: Sequence[Translation], translator: Translator
-) -> list[pb.Translation]:
+def translation_to_message(
+    translation: Translation, translator: Translator, detection: Detection | None
+) -> pb.Translation:
     manifest = translator.manifest
-    return [
-        pb.Translation(
-            translated_text=translation.text,
-            model=manifest.name,
-            model_version=manifest.version,
-            source_language_code=manifest.source_language,
-            target_language_code=manifest.target_language,
-            sentences=map(_sentence, translation.sentences),
-            passed_through=translation.passed_through,
-        )
-        for translation in translations
-    ]
+    return pb.Translation(
+        translated_text=translation.text,
+        model=manifest.name,
+        model_version=manifest.version,
+        source_language_code=manifest.source_language,
+        target_language_code=manifest.target_language,
+        sentences=map(_sentence, translation.sentences),
+        passed_through=translation.passed_through,
+        detected_language_code=detection.language if detection else "",
+        detection_confidence=detection.confidence if detection else 0.0,
+    )
 
 
 def model_to_message(translator: Translator, precision: str) -> pb.Model:
@@ -81,6 +139,7 @@ def model_to_message(translator: Translator, precision: str) -> pb.Model:
         architecture=manifest.architecture,
         precision=precision,
         max_source_tokens=manifest.limits.max_source_tokens,
+        preferred_source_tokens=manifest.limits.split_above,
         max_target_tokens=manifest.limits.max_target_tokens,
         default_options=options_to_message(translator.default_options),
     )
@@ -92,6 +151,8 @@ def _sentence(sentence: SentenceResult) -> pb.Sentence:
         target=pb.Span(begin=sentence.target[0], end=sentence.target[1]),
         source_token_count=sentence.source_token_count,
         hypotheses=map(_hypothesis, sentence.hypotheses),
+        is_part=sentence.is_part,
+        passed_through=sentence.passed_through,
     )
 
 

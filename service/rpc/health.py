@@ -40,7 +40,8 @@ class Health(HealthServicer):  # type: ignore[misc]  # untyped
 
     async def Check(self, request: HealthCheckRequest, context: _Context) -> HealthCheckResponse:
         if request.service not in self._names:
-            await context.abort(grpc.StatusCode.NOT_FOUND, "no model of this name")
+            fault = "no model of this name; ListModels has those there are"
+            await context.abort(grpc.StatusCode.NOT_FOUND, fault)
         return HealthCheckResponse(status=self._status)
 
     async def Watch(

@@ -2,18 +2,21 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from inspect import isasyncgenfunction
 from typing import Any, TypeAlias
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from service.metrics import Metrics, RpcMetrics
 
 # Generic in grpc-stubs only, hence in quotes.
 _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+# Makes a request of its bytes. If gRPC does that, before the handler, failures are not counted.
+_Parse: TypeAlias = Callable[[bytes], Any] | None
 # (request streams, response streams) -> the ecosystem's name, the handler's attribute, its maker.
 _KINDS = {
     (False, False): ("unary", "unary_unary", grpc.unary_unary_rpc_method_handler),
@@ -25,6 +28,8 @@ _KINDS = {
 
 class MetricsInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     """Wraps the handler of each method at its first call.
+
+    Messages that can't be parsed are counted as well, and answered with INVALID_ARGUMENT.
 
     Unknown methods aren't counted: their names are the client's, and labels are a closed set.
     """
@@ -53,49 +58,72 @@ class MetricsInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         rpc = self._metrics.rpc(kind, service, method)
         behavior = getattr(handler, attribute)
         count = _count_stream if isasyncgenfunction(behavior) else _count_call
-        return make_handler(
-            count(behavior, rpc), handler.request_deserializer, handler.response_serializer
-        )
+        parse = handler.request_deserializer
+        if handler.request_streaming:
+            return make_handler(count(behavior, rpc, None), parse, handler.response_serializer)
+        return make_handler(count(behavior, rpc, parse), None, handler.response_serializer)
 
 
-def _count_call(behavior: Callable[..., Awaitable[Any]], rpc: RpcMetrics) -> Any:
+def _count_call(behavior: Callable[..., Awaitable[Any]], rpc: RpcMetrics, parse: _Parse) -> Any:
     async def call(request: Any, context: _Context) -> Any:
-        with _counted(rpc, context):
-            return await behavior(request, context)
+        async with _counted(rpc, context):
+            return await behavior(parse(request) if parse else request, context)
 
     return call
 
 
-def _count_stream(behavior: Callable[..., AsyncIterator[Any]], rpc: RpcMetrics) -> Any:
+def _count_stream(
+    behavior: Callable[..., AsyncIterator[Any]], rpc: RpcMetrics, parse: _Parse
+) -> Any:
     async def stream(request: Any, context: _Context) -> AsyncIterator[Any]:
-        with _counted(rpc, context):
-            async for response in behavior(request, context):
+        async with _counted(rpc, context):
+            async for response in behavior(parse(request) if parse else request, context):
                 yield response
 
     return stream
 
 
-@contextmanager
-def _counted(rpc: RpcMetrics, context: _Context) -> Iterator[None]:
+@asynccontextmanager
+async def _counted(rpc: RpcMetrics, context: _Context) -> AsyncIterator[None]:
     rpc.started()
     started, code = time.perf_counter(), "UNKNOWN"
     try:
-        yield
-        code = _code(context)
+        async with _parsed(context):
+            yield
+        code = _code(context, "OK")
     except grpc.aio.AbortError:
-        code = _code(context)
+        code = _code(context, "UNKNOWN")
         raise
     except asyncio.CancelledError:
         # gRPC cancels the handler in both cases; only the clock tells them apart.
-        remaining = context.time_remaining()
-        is_late = remaining is not None and remaining <= 0
-        code = "DEADLINE_EXCEEDED" if is_late else "CANCELLED"
+        code = "DEADLINE_EXCEEDED" if _is_late(context) else "CANCELLED"
+        raise
+    except Exception as error:
+        code = _code(context, "UNKNOWN")
+        if _is_late(context):
+            # The client has its answer, and gRPC failed to send it another one.
+            code = "DEADLINE_EXCEEDED"
+            raise asyncio.CancelledError from error
         raise
     finally:
         rpc.handled(code, time.perf_counter() - started)
 
 
-def _code(context: _Context) -> str:
-    """The code that the handler set, by name; gRPC's default is OK."""
+@asynccontextmanager
+async def _parsed(context: _Context) -> AsyncIterator[None]:
+    try:
+        yield
+    except DecodeError:
+        fault = "the request can't be parsed: it is another message, or its text is not UTF-8"
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, fault)
+
+
+def _is_late(context: _Context) -> bool:
+    remaining = context.time_remaining()
+    return remaining is not None and remaining <= 0
+
+
+def _code(context: _Context, default: str) -> str:
+    """The code that the handler set, by name."""
     code: grpc.StatusCode | None = context.code()
-    return code.name if code else "OK"
+    return code.name if code else default

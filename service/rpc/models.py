@@ -21,8 +21,8 @@ _USUAL_DEFAULT = "transformer-en-fr"
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """A served model: its translator and how it runs here."""
+class ServedModel:
+    """A bundle that is served: its translator and how it runs here."""
 
     translator: Translator
     precision: str
@@ -67,11 +67,17 @@ def read_bundles(directory: Path) -> list[Bundle]:
     return bundles
 
 
-def load_model(bundle: Bundle, config: ServerConfig, metrics: Metrics | None = None) -> Model:
+def load_model(bundle: Bundle, config: ServerConfig, metrics: Metrics | None = None) -> ServedModel:
     """Loads and warms up a bundle; takes seconds. Device `auto` is cuda where that works.
 
-    Raises ConfigError if the bundle lacks the precision or the machine the device.
+    Raises ConfigError if the bundle lacks the precision or the machine the device, or if a beam of
+    the bundle's own width has no room in a batch.
     """
+    beam_size = bundle.manifest.search.beam_size
+    if beam_size > config.max_rows:
+        name = bundle.manifest.name
+        fault = f"is {config.max_rows}, but bundle {name} searches with {beam_size} beams"
+        raise ConfigError("--max-rows", [fault])
     if config.device == "auto":
         try:
             return _load_on("cuda", bundle, config, metrics)
@@ -80,7 +86,7 @@ def load_model(bundle: Bundle, config: ServerConfig, metrics: Metrics | None = N
     return _load_on("cpu" if config.device == "auto" else config.device, bundle, config, metrics)
 
 
-def make_router(models: Sequence[Model], default: str) -> Router[Model]:
+def make_router(models: Sequence[ServedModel], default: str) -> Router[ServedModel]:
     """Routes to `default`, or without one to the usual default or the only model."""
     names = [model.name for model in models]
     if not default and _USUAL_DEFAULT in names:
@@ -90,7 +96,9 @@ def make_router(models: Sequence[Model], default: str) -> Router[Model]:
     return Router(models, default)
 
 
-def _load_on(device: str, bundle: Bundle, config: ServerConfig, metrics: Metrics | None) -> Model:
+def _load_on(
+    device: str, bundle: Bundle, config: ServerConfig, metrics: Metrics | None
+) -> ServedModel:
     precision = _choose_precision(bundle.manifest, device, config.precision)
     observer = metrics.model(bundle.manifest.name) if metrics else None
     engine = load_engine(
@@ -103,7 +111,7 @@ def _load_on(device: str, bundle: Bundle, config: ServerConfig, metrics: Metrics
         observer=observer,
     )
     engine.warm_up()
-    model = Model(Translator(bundle, engine), precision, device)
+    model = ServedModel(Translator(bundle, engine), precision, device)
     if metrics and observer:
         observer.watch(waiting=lambda: engine.num_waiting, rows=lambda: engine.num_rows)
         metrics.describe_model(

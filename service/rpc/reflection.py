@@ -15,7 +15,7 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2
 _V1 = "grpc.reflection.v1.ServerReflection"
 
 
-class MethodFindingPool:
+class _MethodFindingPool:
     """A descriptor pool that also resolves `package.Service.Method`, to the service's file."""
 
     def __init__(self, pool: descriptor_pool.DescriptorPool) -> None:
@@ -38,7 +38,7 @@ class MethodFindingPool:
 
 def add_reflection(server: grpc.aio.Server, services: Sequence[str]) -> None:
     """Answers reflection, v1alpha and v1, for the services of these full names."""
-    pool = MethodFindingPool(descriptor_pool.Default())
+    pool = _MethodFindingPool(descriptor_pool.Default())
     # Public, but missing in grpc-stubs.
     servicer = reflection.aio.ReflectionServicer(  # type: ignore[attr-defined]
         [*services, reflection.SERVICE_NAME], pool=pool

@@ -1,13 +1,18 @@
 """Which model answers: by name, by languages (BCP 47), or the server's default.
 
-A wanted tag and a served tag match if one is the other or begins with it at a hyphen, whatever
-their case: `en-US` is served by `en`, and `zh` by `zh-Hans`. The closest match wins.
+`en-US` is served by `en`, and `zh` by `zh-Hans`: see `text.languages`. The closest match wins. What
+would be a choice between language pairs is the client's, not the server's. An open source language
+can be detected first; `und`, the tag of an undetermined one, asks for that even where a default
+model would answer.
 """
 
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 from service.errors import ConfigError, InvalidArgument, UnknownModel
+from service.text.languages import LanguageTag
+
+_UNDETERMINED = "und"
 
 
 class Served(Protocol):
@@ -17,16 +22,19 @@ class Served(Protocol):
     def name(self) -> str: ...
 
     @property
-    def languages(self) -> tuple[str, str]: ...
+    def languages(self) -> tuple[str, str]:
+        """Source and target, as BCP 47 tags."""
 
 
 Model = TypeVar("Model", bound=Served)
+_Pair = tuple[LanguageTag | None, LanguageTag | None]
 
 
 class Router(Generic[Model]):
     """The served models, by name, and the one that answers when nothing is asked for.
 
-    Raises ConfigError if two models have one name or `default` isn't served; "" is no default.
+    Raises ConfigError if two models have one name, a language is no tag, or `default` isn't
+    served; "" is no default.
     """
 
     def __init__(self, models: Sequence[Model], default: str = "") -> None:
@@ -39,17 +47,36 @@ class Router(Generic[Model]):
         if len(self._by_name) < len(models):
             names = ", ".join(model.name for model in self.models)
             raise ConfigError("models", [f"two bundles have the same name: {names}"])
+        self._pairs = {model.name: _served_pair(model) for model in models}
 
     def choose(self, name: str = "", source: str = "", target: str = "") -> Model:
         """The model to answer a request; empty strings are open.
 
-        Raises UnknownModel, listing what is served, and InvalidArgument for a contradiction or a
-        choice that the server must not make for the client.
+        Raises UnknownModel, listing what is served, and InvalidArgument for what is no language
+        tag, a contradiction, or a choice that the server must not make for the client.
         """
-        if name:
-            return self._named(name, source, target)
-        if source or target:
-            return self._speaking(source, target)
+        if not (name or source or target):
+            return self._default()
+        wanted = self._wanted(source, target)
+        return self._named(name, wanted) if name else self._speaking(wanted)
+
+    def undecided(self, name: str = "", source: str = "", target: str = "") -> list[str]:
+        """The source languages to detect a text's among, before `choose`; empty if it can choose.
+
+        They are primary subtags (`pt`), the default model's first. There are none unless the
+        source language is open and matters. Raises InvalidArgument for what is no language tag.
+        """
+        if name or (self.default and not source and not target):
+            return []
+        wanted = self._wanted(source, target)
+        if wanted[0]:
+            return []
+        models = [model for model in self.models if self._closeness(model, wanted) is not None]
+        models.sort(key=lambda model: model.name != self.default)
+        languages = list(dict.fromkeys(self._pairs[model.name][0].language for model in models))
+        return languages if len(languages) > 1 else []
+
+    def _default(self) -> Model:
         if not self.default:
             raise InvalidArgument(
                 f"model and languages are empty and there is no default model; set one: "
@@ -57,54 +84,72 @@ class Router(Generic[Model]):
             )
         return self._by_name[self.default]
 
-    def _named(self, name: str, source: str, target: str) -> Model:
+    def _named(self, name: str, wanted: _Pair) -> Model:
         model = self._by_name.get(name)
         if model is None:
             raise UnknownModel(f"model {name!r} is not served; served: {self._served()}")
-        if _closeness(model, source, target) is None:
+        if self._closeness(model, wanted) is None:
             raise InvalidArgument(
-                f"model {name!r} translates {_pair(model.languages)}, not "
-                f"{_pair((source, target))}; leave the languages empty or choose another model"
+                f"model {name!r} translates {_arrow(self._pairs[name])}, not "
+                f"{_arrow(wanted)}; leave the languages empty or choose another model"
             )
         return model
 
-    def _speaking(self, source: str, target: str) -> Model:
+    def _speaking(self, wanted: _Pair) -> Model:
         closeness = {
             model.name: close
             for model in self.models
-            if (close := _closeness(model, source, target)) is not None
+            if (close := self._closeness(model, wanted)) is not None
         }
         if not closeness:
-            wanted = _pair((source, target))
-            raise UnknownModel(f"no model translates {wanted}; served: {self._served()}")
+            raise UnknownModel(f"no model translates {_arrow(wanted)}; served: {self._served()}")
         best = max(closeness.values())
-        closest = [self._by_name[name] for name, close in closeness.items() if close == best]
-        if len({model.languages for model in closest}) > 1:
-            choices = ", ".join(sorted({_pair(model.languages) for model in closest}))
+        closest = [name for name, close in closeness.items() if close == best]
+        if len(pairs := {_arrow(self._pairs[name]) for name in closest}) > 1:
             raise InvalidArgument(
-                f"{_pair((source, target))} leaves a choice of {choices}; set both "
+                f"{_arrow(wanted)} leaves a choice of {', '.join(sorted(pairs))}; set both "
                 "source_language_code and target_language_code, or model"
             )
-        defaults = (model for model in closest if model.name == self.default)
-        return next(defaults, closest[0])
+        return self._by_name[self.default if self.default in closest else closest[0]]
+
+    def _wanted(self, source: str, target: str) -> _Pair:
+        return (
+            self._parse("source_language_code", source),
+            self._parse("target_language_code", target),
+        )
+
+    def _parse(self, field: str, text: str) -> LanguageTag | None:
+        if not text:
+            return None
+        try:
+            tag = LanguageTag.parse(text)
+        except ValueError as error:
+            raise InvalidArgument(f"{field}: {error}; served: {self._served()}") from error
+        return None if tag.language == _UNDETERMINED else tag
+
+    def _closeness(self, model: Model, wanted: _Pair) -> int | None:
+        """How many of the wanted subtags a model serves; None if one language isn't served."""
+        total = 0
+        for tag, served in zip(wanted, self._pairs[model.name], strict=True):
+            close = tag.closeness(served) if tag else 0
+            if close is None:
+                return None
+            total += close
+        return total
 
     def _served(self) -> str:
-        return ", ".join(f"{model.name} ({_pair(model.languages)})" for model in self.models)
+        pairs = ((model.name, " to ".join(model.languages)) for model in self.models)
+        return ", ".join(f"{name} ({pair})" for name, pair in pairs)
 
 
-def _closeness(model: Served, source: str, target: str) -> int | None:
-    """How many of the wanted tags are served exactly; None if one isn't served at all."""
-    wanted = [(w, s) for w, s in zip((source, target), model.languages, strict=True) if w]
-    if not all(_matches(tag, served) for tag, served in wanted):
-        return None
-    return sum(tag.lower() == served.lower() for tag, served in wanted)
+def _served_pair(model: Served) -> tuple[LanguageTag, LanguageTag]:
+    source, target = model.languages
+    try:
+        return LanguageTag.parse(source), LanguageTag.parse(target)
+    except ValueError as error:
+        raise ConfigError(f"model {model.name}", [str(error)]) from error
 
 
-def _matches(wanted: str, served: str) -> bool:
-    short, long = sorted((wanted.lower(), served.lower()), key=len)
-    return long == short or long.startswith(short + "-")
-
-
-def _pair(languages: tuple[str, str]) -> str:
+def _arrow(languages: _Pair) -> str:
     source, target = languages
     return f"{source or 'any'} to {target or 'any'}"

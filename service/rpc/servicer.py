@@ -3,6 +3,8 @@
 Runs on the event loop and keeps it free: nothing here blocks, and decoding happens elsewhere.
 """
 
+import asyncio
+import itertools
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -18,12 +20,22 @@ from service.pb.translation_pb2_grpc import (
     TranslationServiceServicer,
     add_TranslationServiceServicer_to_server,
 )
-from service.rpc.convert import model_to_message, options_from_message, translations_to_messages
-from service.rpc.models import Model
+from service.rpc.convert import (
+    model_to_message,
+    options_from_message,
+    text_options_from_message,
+    translation_to_message,
+)
+from service.rpc.models import ServedModel
 from service.rpc.routing import Router
+from service.rpc.shares import Share, share_out
 from service.rpc.status import abort
+from service.text.detection import LanguageDetector
+from service.translator import TextOptions
 
 TRANSLATION_SERVICE: str = pb.DESCRIPTOR.services_by_name["TranslationService"].full_name
+# Sentences of one answer that are written on the event loop, in a few milliseconds.
+_MAX_INLINE_SENTENCES = 256
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 _Response = TypeVar("_Response")
 
@@ -51,8 +63,9 @@ class TranslationServicer(TranslationServiceServicer):
     """Answers UNAVAILABLE until `router` is set, when the models are loaded."""
 
     def __init__(self, limits: RequestLimits) -> None:
-        self.router: Router[Model] | None = None
+        self.router: Router[ServedModel] | None = None
         self._limits = limits
+        self._detector = LanguageDetector()
 
     async def Translate(
         self, request: pb.TranslateRequest, context: _Context
@@ -70,14 +83,12 @@ class TranslationServicer(TranslationServiceServicer):
         """`Translate` without gRPC, within `remaining` seconds; raises TranslationError."""
         deadline = time.monotonic() + self._seconds(remaining)
         self._check_contents(len(request.contents))
-        translator = self._choose(request).translator
-        options = options_from_message(
-            request.options, translator.default_options, request.include_attention
-        )
-        translations = await translator.translate_async(request.contents, options, deadline)
-        response = pb.TranslateResponse(
-            translations=translations_to_messages(translations, translator)
-        )
+        text_options = text_options_from_message(request)
+        shares = await share_out(request, self._loaded(), self._detector)
+        messages: dict[int, pb.Translation] = {}
+        for share in shares:
+            messages |= await _translated(request, share, text_options, deadline)
+        response = pb.TranslateResponse(translations=[m for _, m in sorted(messages.items())])
         self._check_size(response)
         return response
 
@@ -95,15 +106,10 @@ class TranslationServicer(TranslationServiceServicer):
             ),
         )
 
-    def _loaded(self) -> Router[Model]:
+    def _loaded(self) -> Router[ServedModel]:
         if self.router is None:
             raise Unavailable("the server is loading its models; try again soon")
         return self.router
-
-    def _choose(self, request: pb.TranslateRequest) -> Model:
-        return self._loaded().choose(
-            request.model, request.source_language_code, request.target_language_code
-        )
 
     def _seconds(self, remaining: float | None) -> float:
         if remaining is None:
@@ -133,6 +139,29 @@ class TranslationServicer(TranslationServiceServicer):
 def add_translation(server: grpc.aio.Server, servicer: TranslationServicer) -> None:
     """Answers translation requests with `servicer`."""
     add_TranslationServiceServicer_to_server(servicer, server)  # type: ignore[no-untyped-call]
+
+
+async def _translated(
+    request: pb.TranslateRequest, share: Share, text_options: TextOptions, deadline: float
+) -> dict[int, pb.Translation]:
+    """The translations of a share, by their place in the request."""
+    translator = share.model.translator
+    options = options_from_message(
+        request.options, translator.default_options, request.include_attention
+    )
+    translations = await translator.translate_async(
+        [request.contents[index] for index in share.indices],
+        options,
+        deadline,
+        text_options.for_texts(share.indices),
+    )
+    messages = map(
+        translation_to_message, translations, itertools.repeat(translator), share.detections
+    )
+    pairs = zip(share.indices, messages, strict=True)
+    if sum(len(translation.sentences) for translation in translations) <= _MAX_INLINE_SENTENCES:
+        return dict(pairs)
+    return await asyncio.to_thread(dict, pairs)
 
 
 async def _answer(work: Awaitable[_Response], context: _Context) -> _Response:

@@ -7,5 +7,6 @@ nor queue.
 
 from service.session.graphs import Graphs
 from service.session.model import OnnxModel
+from service.session.shortlist import Shortlists
 
-__all__ = ["Graphs", "OnnxModel"]
+__all__ = ["Graphs", "OnnxModel", "Shortlists"]

@@ -60,5 +60,5 @@ class Ancestry:
 def _copies(rows: Indices, starts: Indices, counts: Indices) -> Copies:
     """Of row `rows[i]` to row i, `counts[i]` positions from `starts[i]` on."""
     to = np.repeat(np.arange(len(rows)), counts)
-    skipped = starts - (counts.cumsum() - counts)
-    return Copies(to, rows[to], np.arange(len(to)) + skipped[to])
+    offsets: Indices = starts - (np.cumsum(counts) - counts)
+    return Copies(to, rows[to], np.arange(len(to)) + offsets[to])

@@ -27,7 +27,7 @@ class RowBuffer:
     """One memory or state tensor of the live rows, in host memory at a fixed address.
 
     The first axis is rows: one per sentence, or per beam if `per_row`. The extents of other named
-    axes ("source", "target") change, and rows are laid out for the extents of the moment.
+    axes ("source", "target", "shortlist") change: rows are laid out for those of the moment.
     """
 
     def __init__(self, spec: TensorSpec, max_rows: int, max_extents: Mapping[str, int]) -> None:
@@ -40,6 +40,7 @@ class RowBuffer:
         self._sizes = [max_rows, *extents]
         # Untouched pages cost nothing, so the largest layout is reserved at once.
         self._flat: Array = np.zeros(math.prod(self._sizes), spec.dtype)
+        self._padding = spec.padding
         self._rows = self._flat.reshape(self._sizes)
 
     def place(self, num_rows: int) -> tuple[str, int, np.dtype[Any], tuple[int, ...], int]:
@@ -52,7 +53,7 @@ class RowBuffer:
         return self._rows[:num_rows]
 
     def resize(self, axis_name: str, extent: int, num_rows: int) -> None:
-        """Lays the first `num_rows` rows out for another extent; what is added is zero."""
+        """Lays the first `num_rows` rows out for another extent; what is added is padding."""
         axis = self.axes[axis_name]
         kept = self._prefix({axis_name: min(extent, self._sizes[axis])})[:num_rows].copy()
         self._sizes[axis] = extent
@@ -60,10 +61,10 @@ class RowBuffer:
         self.write(np.arange(num_rows), kept)
 
     def write(self, to: Indices, values: Array) -> None:
-        """Row `to[i]` becomes `values[i]`; shorter extents are padded with zeros."""
+        """Row `to[i]` becomes `values[i]`; shorter extents are padded."""
         if values.shape[1:] != self._rows.shape[1:]:
             # Padding has no weight in the graph, but 0 times a NaN left by an old occupant is NaN.
-            self._rows[to] = 0
+            self._rows[to] = self._padding
         self._rows[(slice(None), *map(slice, values.shape[1:]))][to] = values
 
     def move(self, moves: "Moves") -> None:

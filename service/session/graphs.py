@@ -8,6 +8,7 @@ import onnxruntime
 
 from service.bundle import Bundle, Manifest
 from service.errors import ConfigError
+from service.session.shortlist import Shortlists
 
 _PROVIDERS = {
     "cpu": ["CPUExecutionProvider"],
@@ -20,11 +21,15 @@ _DISABLED_OPTIMIZERS = ["SkipLayerNormFusion", "MatMulAddFusion"]
 
 @dataclass(frozen=True)
 class Graphs:
-    """The encoder and step sessions of a bundle in one precision; safe to share between threads."""
+    """The encoder and step sessions of a bundle in one precision; safe to share between threads.
+
+    `shortlists` are there if the graphs can choose from a sentence's own words.
+    """
 
     manifest: Manifest
     encoder: onnxruntime.InferenceSession
     step: onnxruntime.InferenceSession
+    shortlists: Shortlists | None = None
 
     @classmethod
     def load(
@@ -40,7 +45,9 @@ class Graphs:
             _load_session(bundle.graph_path(precision, graph), options, device)
             for graph in ("encoder", "step")
         )
-        return cls(bundle.manifest, encoder, step)
+        can_choose = any(each.name == "whole_vocabulary" for each in step.get_inputs())
+        lexicon = bundle.lexicon() if can_choose else None
+        return cls(bundle.manifest, encoder, step, Shortlists(lexicon) if lexicon else None)
 
 
 def _check_available(manifest: Manifest, precision: str, device: str) -> None:

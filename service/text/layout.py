@@ -1,11 +1,35 @@
-"""The white space around a segment, and whether anything in it has to be translated."""
+"""What stands around words and belongs to the caller: white space, invisible marks, pictures.
+
+Owns which characters never need a model, and whether a text has anything that does.
+"""
 
 import re
-from dataclasses import dataclass
 
-# White space (the last of Unicode is U+3000), and what takes no room and is part of no word:
-# zero-width space, word joiner, byte-order mark.
-LAYOUT_CHARACTERS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u2060\ufeff"
+# White space (the last of Unicode is U+3000), and what shows nothing: controls, soft hyphen,
+# zero-width spaces and non-joiner, marks of direction, invisible operators, byte-order mark.
+LAYOUT_CHARACTERS = (
+    "".join(c for c in map(chr, range(0xA0)) if c.isspace() or not c.isprintable())
+    + "".join(filter(str.isspace, map(chr, range(0xA0, 0x3001))))
+    + "\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\ufeff"
+    + "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2060, 0x2070)]))
+)
+# Emoji and other pictures, with what modifies and joins them.
+_FIRST_PICTURE = "\u2190"
+_PICTURES = "".join(
+    chr(code)
+    for first, last in (
+        (0x2190, 0x21FF),
+        (0x2300, 0x23FF),
+        (0x2500, 0x27BF),
+        (0x2900, 0x297F),
+        (0x2B00, 0x2BFF),
+        (0x1F000, 0x1FAFF),
+        (0xFE0E, 0xFE0F),
+        (0xE0020, 0xE007F),
+    )
+    for code in range(first, last + 1)
+)
+_ASIDE = LAYOUT_CHARACTERS + "\u200d\u20e3" + _PICTURES
 
 _URL = r"(?:[a-z][a-z0-9+.-]*://|www\.|mailto:).+"
 _EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
@@ -13,20 +37,25 @@ _ADDRESS = re.compile(f"{_URL}|{_EMAIL}", re.IGNORECASE)
 _AROUND_ADDRESS = "()[]{}<>«»“”‘’\"'.,;:!?…"
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """A segment is `prefix + core + suffix`; only `core` is translated, the rest is put back."""
+def trim(text: str, start: int, end: int) -> tuple[int, int]:
+    """The part of `text[start:end]` without what stands aside at its ends.
 
-    prefix: str
-    core: str
-    suffix: str
+    Pictures stand aside from words; what has nothing else keeps them. Empty only if it is blank.
+
+    >>> trim("  I know! 🙂\\n", 0, 12)
+    (2, 9)
+    """
+    start, end = _stripped(text, start, end, LAYOUT_CHARACTERS)
+    if start < end and (text[start] >= _FIRST_PICTURE or text[end - 1] >= _FIRST_PICTURE):
+        first, last = _stripped(text, start, end, _ASIDE)
+        return (first, last) if first < last else (start, end)
+    return start, end
 
 
-def split_layout(text: str) -> Layout:
-    """Split `LAYOUT_CHARACTERS` off both ends; a blank text is all prefix."""
-    rest = text.lstrip(LAYOUT_CHARACTERS)
-    core = rest.rstrip(LAYOUT_CHARACTERS)
-    return Layout(text[: len(text) - len(rest)], core, rest[len(core) :])
+def _stripped(text: str, start: int, end: int, characters: str) -> tuple[int, int]:
+    rest = text[start:end].lstrip(characters)
+    start = end - len(rest)
+    return start, start + len(rest.rstrip(characters))
 
 
 def is_translatable(core: str) -> bool:

@@ -17,13 +17,6 @@ from service.text.layout import LAYOUT_CHARACTERS
 
 SPACE_MARK = "▁"
 
-# What shows nothing: white space, soft hyphen, non-joiner, marks of direction, invisible operators.
-_UNSEEN = (
-    LAYOUT_CHARACTERS
-    + "\u00ad\u061c\u180e\u200c\u200e\u200f"
-    + "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2061, 0x2070)]))
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Token:
@@ -52,6 +45,8 @@ class Tokenizer:
         self.unk_id: int = processor.unk_id()
         self.bos_id: int = processor.bos_id()
         self.eos_id: int = processor.eos_id()
+        bytes_ = (id for id in range(self.vocabulary_size) if self._is_byte[id])
+        self._unknown_ids = frozenset([*bytes_, self.unk_id])
 
     @classmethod
     def from_bytes(cls, model: bytes) -> "Tokenizer":
@@ -71,6 +66,18 @@ class Tokenizer:
         """Return the ids of `text`, without special ids."""
         ids: list[int] = self._processor.encode(text)
         return ids
+
+    def unknown_characters(self, text: str, ids: Sequence[int]) -> list[int]:
+        """Where in `text` the characters are that no piece spells; `ids` are those of `text`."""
+        if self._unknown_ids.isdisjoint(ids):
+            return []
+        tokens = (token for token in self.encode_tokens(text) if token.id in self._unknown_ids)
+        return sorted({index for token in tokens for index in range(token.start, token.end)})
+
+    def score(self, id: int) -> float:
+        """Return how frequent a piece is in the training text: higher is more."""
+        score: float = self._processor.get_score(id)
+        return score
 
     def encode_tokens(self, text: str) -> list[Token]:
         """Return the tokens of `text`: the ids of `encode`, with spans into `text` as it was given.
@@ -119,9 +126,9 @@ def _display(piece: str) -> str:
 def _visible(text: str, start: int, end: int) -> tuple[int, int]:
     """Shrink a span at both ends to what can be seen, if anything can."""
     part = text[start:end]
-    if not part.strip(_UNSEEN):
+    if not part.strip(LAYOUT_CHARACTERS):
         return start, end
-    return end - len(part.lstrip(_UNSEEN)), start + len(part.rstrip(_UNSEEN))
+    return end - len(part.lstrip(LAYOUT_CHARACTERS)), start + len(part.rstrip(LAYOUT_CHARACTERS))
 
 
 def _original_spans(normalized: str, origins: Sequence[int]) -> list[tuple[int, int]]:

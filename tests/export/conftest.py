@@ -7,17 +7,11 @@ import pytest
 from export.assemble import Description, graph_files, manifest_for
 from export.quantize import calibrate
 from service.bundle import Bundle, write_bundle
-from tests.tiny_bundle import LIMITS, random_sources, tiny_network
+from tests.tiny_bundle import LIMITS, TEXT, random_sources, tiny_network
 from training.model import Translator
 from training.vocabulary import train_vocabulary
 
 ARCHITECTURES = ["transformer", "bahdanau"]
-TEXT = (
-    "A man in a blue shirt is standing on a ladder cleaning a window.",
-    "Two young women are walking down the street with their dogs.",
-    "The quick brown fox jumps over the lazy dog, doesn't it?",
-    "Deux jeunes femmes marchent dans la rue avec leurs chiens.",
-)
 
 
 @pytest.fixture(scope="session", params=ARCHITECTURES)

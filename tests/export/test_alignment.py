@@ -5,7 +5,7 @@ import torch
 from export.alignment import alignment_scores, best_attention_layer
 from tests.tiny_bundle import random_sources
 from training.data import Example
-from training.transformer import TransformerConfig
+from training.transformer import DecoderLayer, TransformerConfig
 
 EXAMPLES = [Example(source, source) for source in random_sources(6, seed=1)]
 CONFIG = TransformerConfig(
@@ -18,11 +18,12 @@ def test_the_layer_that_looks_at_the_same_place_is_chosen() -> None:
     model = CONFIG.build().eval()
     identity = 5 * torch.eye(CONFIG.model_size)
     with torch.no_grad():
-        model.embedding.weight *= 0.01  # places are all that is left to compare
+        model.embedding.weight.mul_(0.01)  # places are all that is left to compare
         for name, parameter in model.named_parameters():
             if "output_projection" in name:
                 parameter.zero_()
         for index, layer in enumerate(model.decoder_layers):
+            assert isinstance(layer, DecoderLayer)
             attention = layer.cross_attention
             attention.query_projection.weight.copy_(identity * (index == 1))
             attention.key_value_projection.weight[: CONFIG.model_size] = identity

@@ -1,5 +1,7 @@
 """Bundles are written once they are proven, and can be turned back into networks."""
 
+import copy
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,28 +10,31 @@ import onnx
 import pytest
 import torch
 
-from export.assemble import Description
-from export.build import Evidence, Trained, build_bundle
+from export.assemble import Description, graph_files
+from export.build import Evidence, build_bundle, content_version
 from export.graphs import weights_of
 from export.rebuild import network_of, rebuild
 from export.verify import EvalSet, ParityError, Tolerances
 from service.bundle import Bundle, read_bundle
 from service.decoding import DecodingOptions, decode
 from service.session import Graphs, OnnxModel
+from tests.corpus import ROOT
 from tests.tiny_bundle import random_sources
+from training.checkpoint import TrainedTranslator
+from training.config import TrainingConfig, load_config
 from training.data import Example
 from training.model import Translator
 from training.step_model import TorchStepModel
 
-CONFIG = {"name": "tiny", "data": {"licence": "CC-BY-2.0", "attribution": "nobody"}}
+CONFIG = load_config(ROOT / "training" / "configs" / "transformer-en-fr.toml")
 TEXTS = ["A man in a shirt", "Two women walk", "the dog", "lazy fox jumps over the street"]
 EVAL_SET = EvalSet(TEXTS, [[text.upper()] for text in TEXTS])
 ANY_BLEU = Tolerances(bleu=100)
 
 
 @pytest.fixture(scope="module")
-def trained(network: Translator, vocabulary: bytes) -> Trained:
-    return Trained(network, vocabulary, CONFIG, 7)
+def trained(network: Translator, vocabulary: bytes) -> TrainedTranslator:
+    return TrainedTranslator(network, vocabulary, CONFIG, step=7, validation_bleu=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +45,14 @@ def evidence() -> Evidence:
 
 
 def test_a_proven_bundle_says_what_it_is_and_what_was_checked(
-    trained: Trained, evidence: Evidence, description: Description, tmp_path: Path
+    trained: TrainedTranslator, evidence: Evidence, description: Description, tmp_path: Path
 ) -> None:
     built = build_bundle(trained, tmp_path / "tiny", description, ["int8"], evidence, ANY_BLEU)
     assert built == read_bundle(tmp_path / "tiny")
     provenance = built.manifest.provenance
     assert built.manifest.precisions == ("int8",)
-    assert provenance["licence"] == "CC-BY-2.0" and provenance["steps"] == 7
+    assert provenance["licence"] == "CC-BY-2.0-FR" and provenance["steps"] == 7
+    assert TrainingConfig.from_dict(provenance["training"]) == CONFIG
     report = provenance["verification"]
     assert report["sentences"] == len(TEXTS)
     assert report["fp32"]["max_value_error"] < 1e-3
@@ -56,13 +62,29 @@ def test_a_proven_bundle_says_what_it_is_and_what_was_checked(
 
 
 def test_nothing_is_written_when_a_graph_is_not_its_network(
-    trained: Trained, evidence: Evidence, description: Description, tmp_path: Path
+    trained: TrainedTranslator, evidence: Evidence, description: Description, tmp_path: Path
 ) -> None:
     impossible = Tolerances(value=0.0, bleu=-100)
     with pytest.raises(ParityError) as refusal:
         build_bundle(trained, tmp_path / "tiny", description, ["int8"], evidence, impossible)
     assert [fault.split(":")[0] for fault in refusal.value.faults] == ["fp32", "int8", "int8"]
     assert not list(tmp_path.iterdir())
+
+
+def test_a_version_is_that_of_the_weights_and_everything_else_that_translates(
+    network: Translator, description: Description
+) -> None:
+    options = description.graph_options
+    files = graph_files(network, ["fp32"], options, {})
+    same = graph_files(copy.deepcopy(network), ["fp32"], options, {})
+    other = copy.deepcopy(network)
+    with torch.no_grad():
+        other.embedding.weight[-1, -1] += 1e-3
+    version = content_version(files, 7)
+    assert re.fullmatch("7-[0-9a-f]{8}", version)
+    assert content_version(same, 7) == version
+    assert content_version(graph_files(other, ["fp32"], options, {}), 7) != version
+    assert content_version(files | {"source.model": b"other pieces"}, 7) != version
 
 
 def test_a_network_comes_back_from_its_float32_bundle(both: Bundle, network: Translator) -> None:

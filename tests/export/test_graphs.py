@@ -44,7 +44,9 @@ def first_step(graphs: Graphs, sources: list[list[int]], tokens: NDArray[np.int6
     rows = tokens.size
     for spec in graphs.manifest.state:
         if "target" in spec.axes:
-            kept[spec.name] = np.zeros((rows, spec.axes[1], 4, spec.axes[3]), np.float32)
+            sizes = {"sentence * beam": rows, "target": 4}
+            shape = [sizes[axis] if isinstance(axis, str) else axis for axis in spec.axes]
+            kept[spec.name] = np.zeros(shape, np.float32)
         else:
             kept[spec.name] = kept[spec.name].repeat(tokens.shape[1], axis=0)
     feeds = {

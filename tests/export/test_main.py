@@ -2,13 +2,16 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from export.__main__ import main
 from service.bundle import read_bundle
+from tests.corpus import ROOT
 from training.checkpoint import bytes_to_tensor, save_checkpoint
+from training.config import load_config
 from training.model import Translator
 
 PAIRS = ["a dog\tun chien", "the fox\tle renard", "Two women walk\tDeux femmes", "dogs\tchiens"]
@@ -23,19 +26,14 @@ def pairs(tmp_path: Path) -> str:
 
 @pytest.fixture
 def checkpoint(network: Translator, vocabulary: bytes, tmp_path: Path) -> str:
-    data = {
-        "column_languages": ["en", "fr"],
-        "source_language": "en",
-        "target_language": "fr",
-        "licence": "CC-BY-2.0",
-        "attribution": "nobody",
-    }
+    config = load_config(ROOT / "training" / "configs" / "transformer-en-fr.toml")
     path = tmp_path / "best.pt"
     state = {
-        "config": {"name": "tiny-en-fr", "data": data},
+        "config": replace(config, name="tiny-en-fr").to_dict(),
         "model_config": network.config_dict(),
         "vocabulary": bytes_to_tensor(vocabulary),
         "step": 3,
+        "best_bleu": 0.0,
         "average": network.state_dict(),
     }
     save_checkpoint(path, state)
@@ -53,7 +51,8 @@ def test_a_checkpoint_becomes_a_bundle_that_verifies_and_rebuilds_itself(
     assert main(["verify", bundle, *evidence]) == 0
     assert json.loads(capsys.readouterr().out)["int8"]["same_in_1_rows"] == 1
     assert main(["rebuild", bundle, rebuilt]) == 0
-    assert read_bundle(Path(rebuilt)).manifest.name == "tiny-en-fr"
+    manifest = read_bundle(Path(rebuilt)).manifest
+    assert manifest.name == "tiny-en-fr" and manifest.version.startswith("3-")
     assert main(["inspect", rebuilt]) == 0
     assert json.loads(capsys.readouterr().out)["operators"].keys() == {"fp32/encoder", "fp32/step"}
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import onnx
@@ -17,7 +18,8 @@ from service.session import Graphs, OnnxModel
 from tests.tiny_bundle import VOCABULARY_SIZE, random_sources
 from training.model import Translator
 
-GRAPHS = ["encoder", "step"]
+Graph = Literal["encoder", "step"]
+GRAPHS: tuple[Graph, ...] = ("encoder", "step")
 SOURCES = random_sources(8, seed=3)
 
 
@@ -48,7 +50,7 @@ def test_every_product_with_a_weight_is_an_integer_product(
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_no_weight_is_dequantised_at_run_time(both: Bundle, graph: str, tmp_path: Path) -> None:
+def test_no_weight_is_dequantised_at_run_time(both: Bundle, graph: Graph, tmp_path: Path) -> None:
     path = both.graph_path("int8", graph)
     products = Counter(node.op_type for node in onnx.load(path).graph.node)
     run = optimized_operators(path, tmp_path / "optimized.onnx")
@@ -57,7 +59,7 @@ def test_no_weight_is_dequantised_at_run_time(both: Bundle, graph: str, tmp_path
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_no_matrix_of_the_size_of_the_vocabulary_is_in_float(both: Bundle, graph: str) -> None:
+def test_no_matrix_of_the_size_of_the_vocabulary_is_in_float(both: Bundle, graph: Graph) -> None:
     weights = weights_of(onnx.load(both.graph_path("int8", graph)))
     large = [w for w in weights.values() if w.size > VOCABULARY_SIZE and VOCABULARY_SIZE in w.shape]
     assert large

@@ -1,11 +1,17 @@
+"""Who joins a batch, and when: order, widths, bounds, and those who left."""
+
 import math
+import random
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from service.batching import Batcher, Load, QueueLimits, Sentence
 from service.decoding import DecodingOptions
-from service.errors import QueueFull
+from service.errors import InvalidArgument, QueueFull
 
 LIMITS = QueueLimits(
     max_sentences=8, max_tokens=100, max_joining_tokens=40, max_width_wait_seconds=1.0
@@ -203,3 +209,58 @@ def test_an_unlimited_queue_hands_everything_to_one_worker() -> None:
     many = [sentence(10) for _ in range(100)]
     limits = replace(LIMITS, max_sentences=100, max_tokens=1000, max_joining_tokens=1000)
     assert admitted(batcher_with(*many, limits=limits), Load(max_rows=128)) == many
+
+
+def test_more_than_an_empty_queue_holds_is_refused_for_good() -> None:
+    batcher = Batcher(LIMITS)
+    with pytest.raises(InvalidArgument, match="9 sentences with 45 tokens .* 8 and 100"):
+        batcher.add([sentence() for _ in range(9)], now=0.0)
+    with pytest.raises(InvalidArgument, match="1 sentences with 101 tokens .* 8 and 100"):
+        batcher.add([sentence(101)], now=0.0)
+
+
+def test_the_queue_is_searched_for_leavers_now_and_then_not_at_every_refusal() -> None:
+    batcher = batcher_with(leaver := sentence(), *(sentence() for _ in range(7)))
+    with pytest.raises(QueueFull):
+        batcher.add([sentence()], now=0.0)
+    leaver.future.cancel()
+    with pytest.raises(QueueFull):
+        batcher.add([sentence()], now=0.01)
+    batcher.add([sentence()], now=0.1)
+    assert batcher.num_sentences == 8
+
+
+def test_a_leaver_does_not_age_its_line() -> None:
+    old, young = sentence(enqueued=0.0, deadline=1.0), sentence(enqueued=2.0)
+    wide = sentence(beam_size=4, enqueued=1.5)
+    batcher = batcher_with(longest := sentence(9), old, young, wide)
+    assert admitted(batcher, Load(max_rows=1), now=0.5) == [longest]
+    assert admitted(batcher, Load(16), now=2.5) == [wide]
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 1000), st.sampled_from([48, 700]), st.booleans(), st.booleans())
+def test_nobody_is_overtaken_by_more_than_a_page_whoever_leaves_or_is_refused(
+    seed: int, max_sentences: int, some_expire: bool, some_cancel: bool
+) -> None:
+    rng = random.Random(seed)
+    limits = replace(LIMITS, max_sentences=max_sentences, max_tokens=1 << 20)
+    batcher, load = Batcher(limits), Load(max_rows=8)
+    came, joined = list[Sentence](), list[Sentence]()
+    for step in range(200):
+        for _ in range(rng.choice([4, 12])):
+            deadline = step + 3.0 if some_expire and rng.random() < 0.2 else math.inf
+            length = rng.choice([2, 20, 20, 20])
+            newcomer = sentence(length, enqueued=len(came), deadline=deadline)
+            with suppress(QueueFull):
+                batcher.add([newcomer], now=step)
+                came.append(newcomer)
+        if some_cancel:
+            rng.choice(came).future.cancel()
+        joined += admitted(batcher, load, now=step)
+    places = {each: place for place, each in enumerate(joined)}
+    for each in came:
+        # All that joined before it, or at all if it still waits, but came after it.
+        before = joined[: places.get(each, len(joined))]
+        overtakers = sum(other.enqueued > each.enqueued for other in before)
+        assert overtakers <= 256 or each.is_gone(200)

@@ -118,7 +118,7 @@ def test_finished_is_the_rule_of_ctranslate2(alpha: float, patience: float) -> N
         stopping=Stopping.FINISHED,
         patience=patience,
     )
-    for source in random_sources(25, seed=7, max_length=30):
+    for source in random_sources(25, seed=7, lengths=range(30)):
         found = [hypothesis.ids for hypothesis in alone(LARGE, source, options)]
         assert found == ctranslate2_search(LARGE, source, options)
 

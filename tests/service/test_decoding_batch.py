@@ -113,10 +113,15 @@ def test_a_sentence_whose_predictions_are_nan_gets_nothing_and_harms_nobody(
 class Refusing(ToyModel):
     """Can't encode long sources."""
 
-    def append(self, sources: Sequence[Sequence[int]], beam_size: int) -> None:
+    def append(
+        self,
+        sources: Sequence[Sequence[int]],
+        beam_size: int,
+        shortlist: Sequence[bool] | None = None,
+    ) -> None:
         if any(len(source) > 5 for source in sources):
             raise MemoryError
-        super().append(sources, beam_size)
+        super().append(sources, beam_size, shortlist)
 
 
 def test_newcomers_that_cannot_be_encoded_leave_the_batch_as_it_was() -> None:
@@ -131,6 +136,20 @@ def test_newcomers_that_cannot_be_encoded_leave_the_batch_as_it_was() -> None:
         results |= dict(batch.step())
     assert results.keys() == {"short"}
     assert identical(results["short"], alone(LARGE, [3, EOS], options))
+
+
+def test_newcomers_without_memory_for_their_beams_leave_batch_and_model_as_they_were() -> None:
+    toy = ToyModel(20, seed=2, eos_bias=1.0)
+    batch = Batch[str](toy, 2)
+    batch.join(["short"], [[3, EOS]], [DecodingOptions(beam_size=2)])
+    beyond_memory = DecodingOptions(beam_size=2, max_length=2**50, max_length_ratio=0)
+    with pytest.raises(MemoryError):
+        batch.join(["long"], [[4, EOS]], [beyond_memory])
+    assert len(batch) == len(toy.source_lengths) == 1
+    results: dict[str, list[Hypothesis]] = {}
+    while len(batch):
+        results |= dict(batch.step())
+    assert identical(results["short"], alone(LARGE, [3, EOS], DecodingOptions(beam_size=2)))
 
 
 def test_greedy_rows_move_only_when_a_sentence_leaves_and_only_the_last_ones() -> None:

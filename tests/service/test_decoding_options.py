@@ -18,10 +18,12 @@ from service.errors import InvalidArgument
         ("length_penalty", math.nan, "0 to 10"),
         ("length_penalty", 10.5, "0 to 10"),
         ("max_length", 0, "at least 1"),
-        ("max_length_ratio", -1.0, "at least 0"),
-        ("max_length_ratio", math.inf, "finite"),
+        ("max_length_ratio", -1.0, "0 to 100"),
+        ("max_length_ratio", math.inf, "0 to 100"),
+        ("max_length_ratio", 1e308, "0 to 100"),
         ("patience", 0.0, "positive"),
         ("patience", math.nan, "positive"),
+        ("patience", 1.7e308, "at most 100"),
     ],
 )
 def test_a_value_out_of_range_is_named_with_its_limit(field: str, value: float, limit: str) -> None:

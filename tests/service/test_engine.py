@@ -1,15 +1,15 @@
+"""The engine: who joins, who leaves, and that every sentence is answered, whatever happens."""
+
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from pathlib import Path
 
 import pytest
 
 from service.batching import QueueLimits
-from service.bundle import Bundle, Limits
-from service.decoding import DecodingOptions, FinishReason, Hypothesis, decode
-from service.engine import Engine, SilentObserver, load_engine, usable_cores
+from service.bundle import Bundle
+from service.decoding import DecodingOptions, Hypothesis, decode
+from service.engine import Engine, load_engine
 from service.errors import (
     DeadlineExceeded,
     InvalidArgument,
@@ -18,79 +18,10 @@ from service.errors import (
     WorkerFailed,
 )
 from service.session import Graphs, OnnxModel
-from tests.gate import PATIENCE, POISON, Gate, GatedModel
+from tests.gate import GREEDY, LIMITS, PATIENCE, POISON, Gate, GatedModel, Stage
 from tests.tiny_bundle import random_sources
 
-GREEDY = DecodingOptions(max_length=40)
 BEAM = DecodingOptions(beam_size=3, num_hypotheses=2, max_length=40)
-LIMITS = Limits(max_source_tokens=32, max_target_tokens=64)
-
-
-class Recorder(SilentObserver):
-    """Counts how sentences end."""
-
-    def __init__(self) -> None:
-        self.ends: Counter[str] = Counter()
-        self.rows: list[int] = []
-        self._lock = threading.Lock()
-
-    def _count(self, end: str) -> None:
-        with self._lock:
-            self.ends[end] += 1
-
-    def stepped(self, rows: int, seconds: float) -> None:
-        self.rows.append(rows)
-
-    def finished(self, reason: FinishReason, tokens: int, seconds: float) -> None:
-        self._count("finished")
-
-    def cancelled(self) -> None:
-        self._count("cancelled")
-
-    def expired(self) -> None:
-        self._count("expired")
-
-    def failed(self) -> None:
-        self._count("failed")
-
-    def refused(self, sentences: int) -> None:
-        self._count("refused")
-
-
-class Clock:
-    """A clock that the test moves."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Stage:
-    """An engine with one worker behind a gate, on a clock that stands still."""
-
-    def __init__(self, *, queue: QueueLimits | None = None) -> None:
-        self.gate, self.clock, self.recorder = Gate(), Clock(), Recorder()
-        self.models: list[GatedModel] = []
-        self.engine = Engine(
-            self._make_model,
-            LIMITS,
-            max_rows=4,
-            queue=queue,
-            observer=self.recorder,
-            clock=self.clock,
-        )
-
-    def _make_model(self) -> GatedModel:
-        self.models.append(GatedModel(self.gate))
-        return self.models[-1]
-
-    def in_flight(self, *sources: Sequence[int]) -> list[Future[list[Hypothesis]]]:
-        """Submits to the idle engine and returns once the first step is about to run."""
-        futures = self.engine.submit_all(sources, GREEDY)
-        self.gate.await_worker()
-        return futures
 
 
 @pytest.fixture
@@ -121,7 +52,7 @@ def test_the_engine_gives_what_decoding_alone_gives(
     engine = load_engine(bundle, precision="fp32", workers=workers, max_rows=12)
     try:
         engine.warm_up()
-        futures = [engine.submit(source, options) for source in sources]
+        futures = engine.submit_all(sources, options)
         for source, future in zip(sources, futures, strict=True):
             alone = decode(model, [source], options)[0]
             together = future.result(PATIENCE)
@@ -142,7 +73,10 @@ def test_widths_and_options_of_neighbours_may_differ(bundle: Bundle) -> None:
     model = OnnxModel(Graphs.load(bundle, "fp32"), 12)
     engine = load_engine(bundle, precision="fp32", workers=2, max_rows=12)
     try:
-        futures = [engine.submit(*each) for each in zip(sources, mixed, strict=True)]
+        futures = [
+            engine.submit_all([source], options)[0]
+            for source, options in zip(sources, mixed, strict=True)
+        ]
         for source, options, future in zip(sources, mixed, futures, strict=True):
             assert ids(future) == decode(model, [source], options)[0][0].ids
     finally:
@@ -152,7 +86,7 @@ def test_widths_and_options_of_neighbours_may_differ(bundle: Bundle) -> None:
 def test_a_sentence_joins_those_in_flight(stage: Stage) -> None:
     (early,) = stage.in_flight([5, 6, 7])
     stage.gate.let_one_step()
-    late = stage.engine.submit([8, 9], GREEDY)
+    late = stage.submit([8, 9])
     stage.gate.let_one_step()
     stage.gate.let_one_step()
     assert stage.recorder.rows[:3] == [1, 1, 2]
@@ -175,17 +109,17 @@ def test_a_cancelled_sentence_frees_its_rows_before_the_next_step(stage: Stage) 
 
 def test_a_sentence_cancelled_while_it_waits_is_never_encoded(stage: Stage) -> None:
     running = stage.in_flight([5], [6], [7], [8])
-    waiting = stage.engine.submit([POISON], GREEDY)
+    waiting = stage.submit([POISON])
     waiting.cancel()
     stage.gate.open()
-    wait(running, PATIENCE)
-    assert stage.engine.drain(PATIENCE)
-    assert stage.recorder.ends == {"finished": 4, "cancelled": 1}
+    wait([*running, stage.submit([9])], PATIENCE)
+    stage.engine.close()
+    assert stage.recorder.ends == {"finished": 5, "cancelled": 1}
 
 
 def test_a_deadline_in_flight_frees_the_rows(stage: Stage) -> None:
     (patient,) = stage.in_flight([5])
-    hurried = stage.engine.submit([6], GREEDY, deadline=1.0)
+    hurried = stage.submit([6], deadline=1.0)
     stage.gate.let_one_step()
     stage.gate.let_one_step()
     stage.clock.now = 1.0
@@ -199,7 +133,7 @@ def test_a_deadline_in_flight_frees_the_rows(stage: Stage) -> None:
 
 def test_a_deadline_in_the_queue_is_answered_while_the_batch_is_full(stage: Stage) -> None:
     stage.in_flight([5], [6], [7], [8])
-    hurried = stage.engine.submit([9], GREEDY, deadline=1.0)
+    hurried = stage.submit([9], deadline=1.0)
     stage.clock.now = 1.0
     stage.gate.let_one_step()
     with pytest.raises(DeadlineExceeded):
@@ -209,7 +143,7 @@ def test_a_deadline_in_the_queue_is_answered_while_the_batch_is_full(stage: Stag
 
 def test_a_fault_in_a_step_fails_those_in_flight_and_nobody_else(stage: Stage) -> None:
     victims = stage.in_flight([5], [6], [7], [8])
-    survivor = stage.engine.submit([9, 10], GREEDY)
+    survivor = stage.submit([9, 10])
     stage.models[0].fails = True
     stage.gate.open()
     for victim in victims:
@@ -235,44 +169,45 @@ def test_a_model_that_cannot_be_made_fails_the_sentence_not_the_worker() -> None
     models: list[Callable[[], GatedModel]] = [lambda: GatedModel(gate), lambda: 1 / 0]  # type: ignore[list-item, return-value]
     engine = Engine(lambda: models.pop()(), LIMITS)
     with pytest.raises(WorkerFailed):
-        engine.submit([5], GREEDY).result(PATIENCE)
-    assert ids(engine.submit([5], GREEDY)) == expected([5])
+        engine.submit_all([[5]], GREEDY)[0].result(PATIENCE)
+    assert ids(engine.submit_all([[5]], GREEDY)[0]) == expected([5])
     engine.close()
 
 
-def test_draining_finishes_all_that_was_accepted(stage: Stage) -> None:
-    futures = stage.in_flight(*([5 + n] for n in range(8))) + [stage.engine.submit([20], BEAM)]
-    stage.gate.open()
-    assert stage.engine.drain(PATIENCE)
-    assert all(future.done() and future.exception() is None for future in futures)
-    with pytest.raises(Unavailable):
-        stage.engine.submit([5], GREEDY)
-    assert stage.engine.num_rows == stage.engine.num_waiting == 0
-
-
-def test_a_drain_that_takes_too_long_says_so_and_answers_everybody(stage: Stage) -> None:
-    futures = stage.in_flight(*([5 + n] for n in range(8)))
-    drained: list[bool] = []
-    closing = threading.Thread(target=lambda: drained.append(stage.engine.drain(0)))
+def test_closing_answers_everybody_and_accepts_nobody(stage: Stage) -> None:
+    running, waiting = stage.in_flight(*([5 + n] for n in range(4))), stage.submit([20])
+    left = stage.submit([21])
+    left.cancel()
+    closing = threading.Thread(target=stage.engine.close)
     closing.start()
-    wait(futures[4:], PATIENCE)  # they stood in the queue; the others wait for the end of a step
+    wait([waiting], PATIENCE)  # the others wait for the end of a step
     stage.gate.open()
     closing.join(PATIENCE)
-    assert drained == [False]
-    for future in futures:
+    for future in [*running, waiting]:
         with pytest.raises(Unavailable):
             future.result(PATIENCE)
+    with pytest.raises(Unavailable):
+        stage.submit([5])
+    assert stage.recorder.ends == {"failed": 5, "cancelled": 1}
+
+
+def test_closing_does_not_wait_for_a_step_that_hangs(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.in_flight([5])
+    stage.engine.close(timeout=0)
+    assert "workers still in a step after 0 s: 1" in caplog.text
 
 
 def test_a_full_queue_refuses_at_once() -> None:
     stage = Stage(queue=QueueLimits(max_sentences=2))
-    stage.in_flight([5], [6])
-    stage.engine.submit_all([[7], [8]], GREEDY)
+    accepted = stage.in_flight([5], [6]) + stage.engine.submit_all([[7], [8]], GREEDY)
     with pytest.raises(QueueFull):
-        stage.engine.submit([9], GREEDY)
+        stage.submit([9])
     assert stage.recorder.ends == {"refused": 1}
     stage.gate.open()
-    assert stage.engine.drain(PATIENCE)
+    wait(accepted, PATIENCE)
+    stage.engine.close()
     assert stage.recorder.ends == {"refused": 1, "finished": 4}
 
 
@@ -288,7 +223,7 @@ def test_what_the_model_cannot_do_is_refused_before_it_waits(
     stage: Stage, source: list[int], options: DecodingOptions, message: str
 ) -> None:
     with pytest.raises(InvalidArgument, match=message):
-        stage.engine.submit(source, options)
+        stage.submit(source, options)
     assert stage.engine.num_waiting == 0
 
 
@@ -300,7 +235,7 @@ def test_many_callers_at_once_each_get_their_own_answer(bundle: Bundle) -> None:
     answers: dict[int, list[tuple[int, ...]]] = {}
 
     def call(caller: int) -> None:
-        futures = [engine.submit(source, GREEDY) for source in sources]
+        futures = [engine.submit_all([source], GREEDY)[0] for source in sources]
         answers[caller] = [ids(future) for future in futures]
 
     callers = [threading.Thread(target=call, args=(caller,)) for caller in range(4)]
@@ -309,25 +244,4 @@ def test_many_callers_at_once_each_get_their_own_answer(bundle: Bundle) -> None:
     for caller in callers:
         caller.join(PATIENCE)
     assert list(answers.values()) == [wanted] * 4
-    assert engine.drain(PATIENCE)
-
-
-@pytest.mark.parametrize(
-    ("files", "limit"),
-    [
-        ({"cpu.max": "max 100000\n"}, None),
-        ({"cpu.max": "250000 100000\n"}, 2),
-        ({"cpu.max": "50000 100000\n"}, 1),
-        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
-        ({"cpu/cpu.cfs_quota_us": "100000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 1),
-        ({}, None),
-    ],
-)
-def test_a_containers_quota_limits_the_cores(
-    tmp_path: Path, files: dict[str, str], limit: int | None
-) -> None:
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    unlimited = usable_cores(tmp_path / "nowhere")
-    assert usable_cores(tmp_path) == min(unlimited, limit or unlimited)
+    engine.close()

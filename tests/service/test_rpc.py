@@ -1,8 +1,8 @@
 """The rpcs, on a real server: what is asked is what is answered, and failures say why."""
 
 import asyncio
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from math import isclose
 from pathlib import Path
@@ -14,16 +14,23 @@ from service.client import Client
 from service.config import ServerConfig
 from service.decoding import DecodingOptions, Stopping
 from service.errors import (
-    ConfigError,
     DeadlineExceeded,
     InvalidArgument,
     QueueFull,
     TranslationError,
     UnknownModel,
+    WorkerFailed,
 )
 from service.pb import translation_pb2 as pb
-from service.pb.translation_pb2_grpc import TranslationServiceStub
-from service.rpc import Model, RequestLimits, TranslationServicer, add_translation
+from service.rpc import (
+    RequestLimits,
+    ServedModel,
+    TranslationServicer,
+    add_translation,
+    load_model,
+    make_router,
+    read_bundles,
+)
 from service.rpc.convert import options_from_message, options_to_message
 from service.rpc.routing import Router
 from tests.running_server import RunningServer, running_server
@@ -32,82 +39,9 @@ TEXT = "Two young women are walking."
 METHOD = "/nmt.v1.TranslationService/Translate"
 
 
-@dataclass(frozen=True)
-class Served:
-    name: str
-    languages: tuple[str, str]
-
-
-ROUTER = Router(
-    [
-        Served("b-en-fr", ("en", "fr")),
-        Served("a-en-fr", ("en", "fr")),
-        Served("en-pt-br", ("en", "pt-BR")),
-        Served("en-pt-pt", ("en", "pt-PT")),
-        Served("en-pt", ("en", "pt")),
-        Served("fr-en", ("fr", "en")),
-    ],
-    default="b-en-fr",
-)
-
-
 def translate(client: Client, *contents: str, **fields: object) -> list[pb.Translation]:
     request = pb.TranslateRequest(contents=contents, **fields)  # type: ignore[arg-type]
     return list(client.translate(request).translations)
-
-
-@pytest.mark.parametrize(
-    ("wanted", "chosen"),
-    [
-        (("", "", ""), "b-en-fr"),
-        (("a-en-fr", "", ""), "a-en-fr"),
-        (("a-en-fr", "EN-us", "fr"), "a-en-fr"),
-        (("", "en", "fr"), "b-en-fr"),
-        (("", "en-GB", "fr-CA"), "b-en-fr"),
-        (("", "fr", ""), "fr-en"),
-        (("", "", "en"), "fr-en"),
-        (("", "en", "pt-br"), "en-pt-br"),
-        (("", "en", "pt"), "en-pt"),
-        (("", "en", "pt-AO"), "en-pt"),
-    ],
-)
-def test_a_request_goes_to_the_named_or_the_closest_model(
-    wanted: tuple[str, str, str], chosen: str
-) -> None:
-    assert ROUTER.choose(*wanted).name == chosen
-
-
-@pytest.mark.parametrize(
-    "wanted", [("c", "", ""), ("", "en", "de"), ("", "f", "en"), ("", "e", "")]
-)
-def test_what_nobody_serves_is_not_found_and_the_answer_lists_what_is(
-    wanted: tuple[str, str, str],
-) -> None:
-    with pytest.raises(UnknownModel, match=r"served: a-en-fr \(en to fr\), b-en-fr"):
-        ROUTER.choose(*wanted)
-
-
-def test_a_model_and_languages_that_it_does_not_translate_contradict_each_other() -> None:
-    with pytest.raises(InvalidArgument, match="'fr-en' translates fr to en, not any to de"):
-        ROUTER.choose("fr-en", "", "de")
-
-
-def test_a_choice_between_language_pairs_is_left_to_the_client() -> None:
-    with pytest.raises(InvalidArgument, match="en to fr, en to pt, en to pt-BR, en to pt-PT"):
-        ROUTER.choose("", "en", "")
-
-
-def test_without_a_default_an_open_request_is_refused() -> None:
-    with pytest.raises(InvalidArgument, match="set one: x"):
-        Router([Served("x", ("en", "fr"))]).choose()
-
-
-def test_models_must_have_different_names_and_a_default_must_be_one_of_them() -> None:
-    model = Served("x", ("en", "fr"))
-    with pytest.raises(ConfigError, match="same name"):
-        Router([model, model])
-    with pytest.raises(ConfigError, match="'y' is not served; served: x"):
-        Router([model], default="y")
 
 
 def test_options_come_back_from_a_message_as_they_were() -> None:
@@ -229,7 +163,15 @@ def test_every_model_is_listed_with_all_that_a_client_needs(client: Client) -> N
     [
         ({"contents": []}, InvalidArgument, "contents is empty"),
         ({"contents": ["a"] * 257}, InvalidArgument, "contents has 257 texts, the limit is 256"),
-        ({"contents": ["a", "dog " * 80]}, InvalidArgument, r"contents\[1\] has \d+ tokens, .*48"),
+        (
+            {
+                "contents": ["a", "dog " * 80],
+                "text_options": {"long_sentences": pb.LONG_SENTENCES_REFUSE},
+            },
+            InvalidArgument,
+            r"contents\[1\] has a sentence of \d+ tokens, .*48",
+        ),
+        ({"text_options": {"long_sentences": 9}}, InvalidArgument, "long_sentences is 9"),
         ({"model": "x" * 5000}, UnknownModel, "model 'xxx.*…$"),
         ({"options": {"beam_size": 65}}, InvalidArgument, "beam_size is 65.* from 1 to 64"),
         ({"options": {"beam_size": 0}}, InvalidArgument, "beam_size is 0"),
@@ -247,52 +189,62 @@ def test_a_bad_request_is_refused_with_the_thing_the_value_and_the_limit(
 
 def test_a_text_that_is_not_utf8_fails_before_any_handler(server: RunningServer) -> None:
     with grpc.insecure_channel(server.address) as channel:
-        call: Callable[[bytes], bytes] = channel.unary_unary(METHOD)
+        call = channel.unary_unary(METHOD, None, None)
         with pytest.raises(grpc.RpcError) as caught:
             call(b"\x0a\x01\xff")  # contents: one byte that begins no character
     assert caught.value.code() is grpc.StatusCode.UNKNOWN
 
 
-class BrokenRouter(Router[Model]):
-    def choose(self, name: str = "", source: str = "", target: str = "") -> Model:
-        raise RuntimeError(f"broken by {name}")
+class FailingRouter(Router[ServedModel]):
+    """Fails when it is asked."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__([])
+        self._error = error
+
+    def choose(self, name: str = "", source: str = "", target: str = "") -> ServedModel:
+        raise self._error
+
+
+def as_the_client_sees(error: Exception) -> TranslationError:
+    """What a client gets when a server fails with `error`."""
+
+    async def scenario() -> TranslationError:
+        servicer = TranslationServicer(RequestLimits.of(ServerConfig()))
+        servicer.router = FailingRouter(error)
+        server = grpc.aio.server()
+        add_translation(server, servicer)
+        port = server.add_insecure_port("localhost:0")
+        await server.start()
+        request = pb.TranslateRequest(contents=[TEXT])
+        with Client(f"localhost:{port}") as client, pytest.raises(TranslationError) as caught:
+            await asyncio.to_thread(client.translate, request)
+        await server.stop(None)
+        return caught.value
+
+    return asyncio.run(scenario())
 
 
 def test_an_unexpected_failure_says_nothing_to_the_client_and_everything_to_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario() -> grpc.aio.AioRpcError:
-        servicer = TranslationServicer(RequestLimits.of(ServerConfig()))
-        servicer.router = BrokenRouter([])
-        server = grpc.aio.server()
-        add_translation(server, servicer)
-        port = server.add_insecure_port("localhost:0")
-        await server.start()
-        async with grpc.aio.insecure_channel(f"localhost:{port}") as channel:
-            stub = TranslationServiceStub(channel)
-            with pytest.raises(grpc.aio.AioRpcError) as caught:
-                await stub.Translate(pb.TranslateRequest(contents=[TEXT], model="secret"))
-        await server.stop(None)
-        return caught.value
+    error = as_the_client_sees(RuntimeError("broken by a secret"))
+    assert isinstance(error, WorkerFailed)
+    assert "secret" not in str(error)
+    assert "RuntimeError: broken by a secret" in caplog.text
 
-    error = asyncio.run(scenario())
-    assert error.code() is grpc.StatusCode.INTERNAL
-    assert "secret" not in str(error.details())
-    assert "RuntimeError: broken by secret" in caplog.text
+
+def test_a_full_queue_says_when_to_come_back() -> None:
+    error = as_the_client_sees(QueueFull("full", retry_after_seconds=0.5))
+    assert isinstance(error, QueueFull)
+    assert error.retry_after_seconds == 0.5
 
 
 @pytest.fixture(scope="module")
 def narrow(models: Path) -> Iterator[RunningServer]:
-    """A server that can't take much."""
-    flags = ("--max-queue-sentences=4", "--max-message-bytes=4096", "--max-rows=32")
-    with running_server(models, *flags, "--default-deadline-seconds=0.2") as server:
+    """A server of short messages."""
+    with running_server(models, "--max-message-bytes=4096") as server:
         yield server
-
-
-def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(narrow: RunningServer) -> None:
-    with Client(narrow.address) as client, pytest.raises(QueueFull) as caught:
-        translate(client, *[TEXT] * 5, model="tiny-transformer")
-    assert caught.value.retry_after_seconds > 0
 
 
 def test_an_answer_above_the_message_limit_is_refused_with_its_size(narrow: RunningServer) -> None:
@@ -307,7 +259,17 @@ def test_a_request_above_the_message_limit_is_refused(narrow: RunningServer) -> 
             translate(client, " " * 5000)
 
 
-def test_a_request_without_a_deadline_gets_the_servers(narrow: RunningServer) -> None:
-    beam = pb.DecodingOptions(beam_size=32, max_length=80, max_length_ratio=0)
-    with Client(narrow.address, timeout_seconds=None) as client, pytest.raises(DeadlineExceeded):
-        translate(client, *[TEXT] * 4, model="tiny-bahdanau", options=beam)
+def test_a_request_without_a_deadline_gets_the_servers(models: Path) -> None:
+    config = ServerConfig(models=models, precision="fp32", device="cpu")
+    [bundle, *_] = read_bundles(models)
+    model = load_model(bundle, config)
+    limits = replace(RequestLimits.of(config), default_deadline_seconds=0.0)
+    servicer = TranslationServicer(limits)
+    servicer.router = make_router([model], default=model.name)
+    request = pb.TranslateRequest(contents=[TEXT])
+    try:
+        assert len(asyncio.run(servicer.translate(request, remaining=60.0)).translations) == 1
+        with pytest.raises(DeadlineExceeded):
+            asyncio.run(servicer.translate(request))
+    finally:
+        model.translator.engine.close()

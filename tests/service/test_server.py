@@ -1,20 +1,18 @@
 """The server's life: loading, serving, draining, stopping, and what its ports answer meanwhile."""
 
 import asyncio
+import shutil
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import grpc
 import pytest
-from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
-from grpc_reflection.v1alpha.reflection_pb2 import (
-    ServerReflectionRequest,
-    ServerReflectionResponse,
-)
 
 from service.config import ServerConfig
 from service.engine import Engine
@@ -22,7 +20,10 @@ from service.pb import translation_pb2 as pb
 from service.pb.translation_pb2_grpc import TranslationServiceStub
 from service.rpc import read_bundles
 from service.server import Server
+from tests.corpus import ROOT
+from tests.gate import PATIENCE
 from tests.running_server import RunningServer, run_service, running_server
+from tests.toy_bundle import edit, set_to
 
 SERVING, NOT_SERVING = HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING
 # Minutes of work for one core: 256 sentences in beams of 32 that never end by themselves.
@@ -31,6 +32,20 @@ ENDLESS = pb.TranslateRequest(
     model="tiny-bahdanau",
     options=pb.DecodingOptions(beam_size=32, max_length=80, max_length_ratio=0),
 )
+
+LOADS_FOR_EVER = """
+import sys, threading
+from pathlib import Path
+from service import server
+from service.config import ServerConfig
+
+def load_model(*arguments):
+    print("loading", flush=True)
+    threading.Event().wait()
+
+server.load_model = load_model
+server.serve(ServerConfig(models=Path(sys.argv[1]), port=0, metrics_port=0))
+"""
 
 
 @asynccontextmanager
@@ -155,6 +170,17 @@ def test_a_signal_ends_an_idle_server_with_success(number: signal.Signals, model
         assert server.process.wait() == 0
 
 
+def test_a_signal_ends_a_server_that_still_loads_its_models(models: Path) -> None:
+    command = [sys.executable, "-c", LOADS_FOR_EVER, str(models)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "loading\n"
+            process.terminate()
+            assert process.wait(PATIENCE) == 0
+        finally:
+            process.kill()
+
+
 def test_watchers_of_health_hear_of_the_stop_and_do_not_delay_it(models: Path) -> None:
     with running_server(models, "--drain-seconds=3600") as server:
         with grpc.insecure_channel(server.address) as channel:
@@ -200,71 +226,8 @@ def test_rpcs_and_models_are_in_the_metrics(server: RunningServer) -> None:
 def test_a_method_that_does_not_exist_makes_no_label(server: RunningServer) -> None:
     with grpc.insecure_channel(server.address) as channel:
         with pytest.raises(grpc.RpcError):
-            channel.unary_unary("/nmt.v1.TranslationService/Invented")(b"")
+            channel.unary_unary("/nmt.v1.TranslationService/Invented", None, None)(b"")
     assert "Invented" not in server.metrics()
-
-
-def reflect(
-    server: RunningServer, version: str, requests: Iterable[ServerReflectionRequest]
-) -> list[ServerReflectionResponse]:
-    with grpc.insecure_channel(server.address) as channel:
-        call = channel.stream_stream(
-            f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo",
-            request_serializer=ServerReflectionRequest.SerializeToString,
-            response_deserializer=ServerReflectionResponse.FromString,
-        )
-        return list(call(iter(requests)))
-
-
-def messages_in(response: ServerReflectionResponse) -> set[str]:
-    files = map(
-        FileDescriptorProto.FromString, response.file_descriptor_response.file_descriptor_proto
-    )
-    return {f"{file.package}.{message.name}" for file in files for message in file.message_type}
-
-
-@pytest.mark.parametrize("version", ["v1", "v1alpha"])
-def test_grpcurl_finds_services_and_messages(version: str, server: RunningServer) -> None:
-    listed, described, message = reflect(
-        server,
-        version,
-        [
-            ServerReflectionRequest(list_services="*"),
-            ServerReflectionRequest(file_containing_symbol="nmt.v1.TranslationService"),
-            ServerReflectionRequest(file_containing_symbol="nmt.v1.Attention"),
-        ],
-    )
-    services = {service.name for service in listed.list_services_response.service}
-    assert {"nmt.v1.TranslationService", "grpc.health.v1.Health"} <= services
-    assert "nmt.v1.TranslateRequest" in messages_in(described) & messages_in(message)
-
-
-@pytest.mark.parametrize("version", ["v1", "v1alpha"])
-def test_every_listed_service_can_be_described(version: str, server: RunningServer) -> None:
-    [listed] = reflect(server, version, [ServerReflectionRequest(list_services="*")])
-    for service in listed.list_services_response.service:
-        request = ServerReflectionRequest(file_containing_symbol=service.name)
-        assert messages_in(*reflect(server, version, [request]))
-
-
-def test_ghz_finds_a_method_by_its_name(server: RunningServer) -> None:
-    found, missing = reflect(
-        server,
-        "v1alpha",
-        [
-            ServerReflectionRequest(file_containing_symbol=f"nmt.v1.TranslationService.{method}")
-            for method in ("Translate", "Invented")
-        ],
-    )
-    assert "nmt.v1.TranslateRequest" in messages_in(found)
-    assert missing.error_response.error_code == grpc.StatusCode.NOT_FOUND.value[0]
-
-
-def test_reflection_can_be_switched_off(models: Path) -> None:
-    with running_server(models, "--reflection=off") as server:
-        with pytest.raises(grpc.RpcError) as caught:
-            reflect(server, "v1alpha", [ServerReflectionRequest(list_services="*")])
-        assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
 def test_a_wrong_flag_and_a_wrong_variable_are_both_named(models: Path) -> None:
@@ -302,3 +265,14 @@ def test_a_precision_that_a_bundle_lacks_is_refused(models: Path) -> None:
     )
     assert result.returncode == 2
     assert "precision int8 is not in bundle tiny-bahdanau" in result.stderr
+
+
+def test_a_bundle_whose_own_beam_has_no_room_in_a_batch_is_refused(
+    models: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(models / "bahdanau", tmp_path / "bahdanau")
+    edit(tmp_path / "bahdanau", set_to("search", "beam_size", value=4))
+    arguments = ("--port=0", "--metrics-port=0", "--max-rows=3")
+    result = run_service("serve", f"--models={tmp_path}", *arguments)
+    assert result.returncode == 2
+    assert "--max-rows: is 3, but bundle tiny-bahdanau searches with 4 beams" in result.stderr

@@ -1,3 +1,5 @@
+"""The session: rows that come and go change nobody's numbers, and these are the network's."""
+
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +12,8 @@ from service.errors import ConfigError
 from service.session import Graphs, OnnxModel
 from service.session.ancestry import Ancestry, Copies
 from service.session.buffers import Moves, RowBuffer
-from tests.tiny_bundle import EOS_ID, LIMITS, VOCABULARY_SIZE, random_sources, tiny_network
+from tests.tiny_bundle import LIMITS, VOCABULARY_SIZE, random_sources, tiny_network
+from training.vocabulary import EOS_ID
 
 MAX_ROWS = 12
 SOURCES = random_sources(24)

@@ -2,7 +2,9 @@
 
 import io
 import sys
+import unicodedata
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,11 +14,10 @@ from sentencepiece import SentencePieceTrainer
 from service.errors import BundleError
 from service.text import (
     LAYOUT_CHARACTERS,
-    Layout,
     Token,
     Tokenizer,
     is_translatable,
-    split_layout,
+    trim,
 )
 
 SENTENCES = [
@@ -31,9 +32,9 @@ ANY_TEXT = st.text()
 SPACED_TEXT = st.text(alphabet="aé ﬁ½①ﷺ中👍▁\t\n\u00a0\u00ad\u0301\u200b\u200d\u3000\ufeff\x00¨")
 
 
-def train(**options: object) -> Tokenizer:
+def train(**options: Any) -> Tokenizer:
     model = io.BytesIO()
-    settings = dict(
+    settings: dict[str, Any] = dict(
         model_type="bpe", vocab_size=400, hard_vocab_limit=False, byte_fallback=True,
         normalization_rule_name="nfkc", pad_id=0, unk_id=1, bos_id=2, eos_id=3,
         num_threads=1, minloglevel=2,
@@ -201,22 +202,27 @@ def test_no_ids_are_no_text() -> None:
     assert TOKENIZER.decode_tokens([]) == ("", [])
 
 
-@given(text=st.text(alphabet=st.sampled_from(LAYOUT_CHARACTERS + "ab.")) | ANY_TEXT)
-def test_a_layout_is_its_text_and_its_core_can_be_split_no_further(text: str) -> None:
-    layout = split_layout(text)
-    assert layout.prefix + layout.core + layout.suffix == text
-    assert split_layout(layout.core) == Layout("", layout.core, "")
-    assert set(layout.prefix + layout.suffix) <= set(LAYOUT_CHARACTERS)
+@given(text=st.text(alphabet=st.sampled_from(LAYOUT_CHARACTERS + "ab.🙂→")) | ANY_TEXT)
+def test_what_is_trimmed_has_no_words_and_the_rest_can_be_trimmed_no_further(text: str) -> None:
+    start, end = trim(text, 0, len(text))
+    assert trim(text, start, end) == (start, end)
+    assert not any(map(str.isalpha, text[:start] + text[end:]))
 
 
-def test_a_blank_text_is_all_prefix() -> None:
-    assert split_layout(" \r\n\u200b") == Layout(" \r\n\u200b", "", "")
-    assert split_layout("") == Layout("", "", "")
+def test_pictures_are_trimmed_unless_there_is_nothing_else() -> None:
+    assert trim("x 👋🏽 Hello! 🙂❤️\n", 2, 15) == (5, 11)
+    assert trim(" 🙂 ❤️\n", 0, 6) == (1, 5)
 
 
-def test_all_white_space_of_unicode_belongs_to_the_layout() -> None:
-    white_space = {c for c in map(chr, range(sys.maxunicode + 1)) if c.isspace()}
-    assert white_space | {"\u200b", "\u2060", "\ufeff"} == set(LAYOUT_CHARACTERS)
+def test_a_blank_text_is_trimmed_to_nothing() -> None:
+    start, end = trim(" \r\n\u200b\0", 0, 5)
+    assert start == end
+
+
+def test_all_white_space_and_controls_of_unicode_belong_to_the_layout() -> None:
+    characters = map(chr, range(sys.maxunicode + 1))
+    controls = {c for c in characters if c.isspace() or unicodedata.category(c) == "Cc"}
+    assert controls | {"\u200b", "\u2060", "\ufeff", "\u200e"} <= set(LAYOUT_CHARACTERS)
 
 
 @pytest.mark.parametrize(

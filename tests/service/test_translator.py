@@ -1,16 +1,22 @@
+"""`Translator`: texts in, translations out, whatever is done to them on the way."""
+
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from service.batching import QueueLimits
 from service.bundle import Bundle
 from service.decoding import DecodingOptions
 from service.engine import Engine, load_engine
 from service.errors import DeadlineExceeded, InvalidArgument, WorkerFailed
 from service.text import Tokenizer
-from service.translator import Translation, Translator
-from tests.gate import Gate, GatedModel
+from service.text.typography import with_no_break_spaces
+from service.translator import LongSentences, TextOptions, Translation, Translator
+from service.translator.windows import MAX_AT_ONCE
+from tests.gate import PATIENCE, Gate, GatedModel
 
 TEXTS = [
     "A man in a blue shirt.",
@@ -103,17 +109,121 @@ def test_the_best_hypothesis_is_the_translation(translator: Translator) -> None:
         assert translation.text[begin:end] == sentence.hypotheses[0].text
 
 
-def test_a_text_that_is_too_long_is_named_with_its_length_and_the_limit(
+def test_sentences_are_translated_each_by_itself(translator: Translator) -> None:
+    alone = texts(translator.translate(TEXTS[:3], GREEDY))
+    (together,) = translator.translate([" - {}\r\n\n\t{} 🙂 {}\n".format(*TEXTS[:3])], GREEDY)
+    assert together.text == " - {}\r\n\n\t{} 🙂 {}\n".format(*alone)
+    assert not any(sentence.is_part for sentence in together.sentences)
+
+
+def test_spans_of_every_sentence_are_in_the_whole_texts(translator: Translator) -> None:
+    source = f"\u200b* {TEXTS[0]}\r\n 42! {TEXTS[1]}\0 🙂"
+    (translation,) = translator.translate([source], BEAM)
+    pieces = [source[slice(*sentence.source)] for sentence in translation.sentences]
+    assert pieces == [TEXTS[0], "42!", TEXTS[1], "🙂"]
+    first, number, second, picture = translation.sentences
+    for passed, text in ((number, "42!"), (picture, "🙂")):
+        assert passed.passed_through and translation.text[slice(*passed.target)] == text
+    for sentence, text in ((first, TEXTS[0]), (second, TEXTS[1])):
+        best = sentence.hypotheses[0]
+        assert translation.text[slice(*sentence.target)] == best.text
+        assert best.attention is not None
+        *words, end = best.attention.source_tokens
+        assert source[words[0].start : words[-1].end] == text
+        assert (end.start, end.end) == (sentence.source[1], sentence.source[1])
+        alone = translator.translate([text], BEAM)[0].sentences[0].hypotheses[0]
+        assert best.text == alone.text and alone.attention is not None
+        np.testing.assert_array_equal(best.attention.weights, alone.attention.weights)
+        moved = [token.start - sentence.target[0] for token in best.attention.target_tokens]
+        assert moved == [token.start for token in alone.attention.target_tokens]
+
+
+def test_a_line_is_one_unit_where_sentences_are_not_wanted(translator: Translator) -> None:
+    whole_lines = TextOptions(split_sentences=False)
+    (translation,) = translator.translate(
+        ["A man. A dog.\n- A cat."], GREEDY, text_options=whole_lines
+    )
+    assert [sentence.source for sentence in translation.sentences] == [(0, 13), (14, 22)]
+    assert translation.text.count("\n") == 1
+
+
+def test_a_long_sentence_is_translated_in_parts_and_says_so(
     translator: Translator, bundle: Bundle
 ) -> None:
+    source = "A man in a blue shirt, " * 20
+    (translation,) = translator.translate([source], GREEDY)
+    limit = bundle.manifest.limits.max_source_tokens
+    parts = translation.sentences
+    assert len(parts) > 1 and all(part.is_part for part in parts)
+    assert all(0 < part.source_token_count <= limit for part in parts)
+    sources = [source[slice(*part.source)] for part in parts]
+    assert " ".join(sources) == source.strip()
+    assert all(text.endswith(",") for text in sources)
+    assert translation.text[:-1] == " ".join(part.hypotheses[0].text for part in parts)
+
+
+def test_a_long_sentence_is_refused_on_demand_with_its_length_and_the_limit(
+    translator: Translator, bundle: Bundle
+) -> None:
+    refuse = TextOptions(long_sentences=LongSentences.REFUSE)
     long = "zebra " * 40
     count = len(Tokenizer.from_bytes(bundle.tokenizer_bytes("source")).encode(long.strip())) + 1
-    with pytest.raises(InvalidArgument) as refusal:
-        translator.translate(["A man.", long])
     limit = bundle.manifest.limits.max_source_tokens
-    assert f"contents[1] has {count} tokens, the limit of" in str(refusal.value)
-    assert f"is {limit}; split it" in str(refusal.value)
+    with pytest.raises(InvalidArgument) as refusal:
+        translator.translate(["A man.", f"A dog. {long}"], text_options=refuse)
+    assert f"contents[1] has a sentence of {count} tokens, the limit of" in str(refusal.value)
+    assert f"is {limit}; shorten it" in str(refusal.value)
     assert "zebra" not in str(refusal.value)
+    with pytest.raises(InvalidArgument, match=r"contents\[0\] has a sentence of more than 4096"):
+        translator.translate(["zebra " * 4000], text_options=refuse)
+
+
+def test_what_is_longer_than_the_model_likes_is_split_unless_it_may_not_be(
+    translator: Translator, bundle: Bundle
+) -> None:
+    limits = replace(bundle.manifest.limits, preferred_source_tokens=12)
+    careful = Translator(
+        replace(bundle, manifest=replace(bundle.manifest, limits=limits)), translator.engine
+    )
+    source = "A man in a blue shirt and two women are in the street with their dogs"
+    (split,) = careful.translate([source], GREEDY)
+    assert len(split.sentences) > 1 and all(part.is_part for part in split.sentences)
+    refuse = TextOptions(long_sentences=LongSentences.REFUSE)
+    whole = [t.translate([source], GREEDY, text_options=refuse)[0] for t in (careful, translator)]
+    assert whole[0].text == whole[1].text
+    assert [sentence.is_part for sentence in whole[0].sentences] == [False]
+
+
+def test_a_text_in_an_unknown_script_passes_through(translator: Translator) -> None:
+    source = "Привет, как дела? A man.\n你好"
+    (translation,) = translator.translate([source], GREEDY)
+    russian, man, chinese = translation.sentences
+    assert russian.passed_through and chinese.passed_through and not man.passed_through
+    assert translation.text.startswith("Привет, как дела? ") and translation.text.endswith("\n你好")
+
+
+def test_a_long_request_is_decoded_in_windows_and_its_order_stays(translator: Translator) -> None:
+    alone = texts(translator.translate(TEXTS, GREEDY))
+    (long,) = translator.translate(["\n".join(TEXTS * 120)], GREEDY)
+    assert long.text == "\n".join(alone * 120)
+    assert len(long.sentences) == 120 * len(TEXTS) > 2 * MAX_AT_ONCE
+
+
+def test_a_long_request_waits_for_room_once_it_has_begun(bundle: Bundle) -> None:
+    engine = load_engine(bundle, precision="fp32", workers=1, queue=QueueLimits(100))
+    translator = Translator(bundle, engine)
+    contents = ["I\n" * (2 * MAX_AT_ONCE)]
+    try:
+        assert len(translator.translate(contents, GREEDY)[0].sentences) == 2 * MAX_AT_ONCE
+    finally:
+        engine.close()
+
+
+def test_french_gets_its_no_break_spaces_on_demand() -> None:
+    plain = "« Oui ! » dit-il : quoi ? Non ; 3:4"
+    french = with_no_break_spaces(plain, "fr-CA")
+    assert french == "«\u00a0Oui\u202f!\u00a0» dit-il\u00a0: quoi\u202f? Non\u202f; 3:4"
+    assert with_no_break_spaces(plain, "en") == plain
 
 
 def test_a_lone_surrogate_is_refused(translator: Translator) -> None:
@@ -121,8 +231,8 @@ def test_a_lone_surrogate_is_refused(translator: Translator) -> None:
         translator.translate(["A man.", "a \ud800 man"])
 
 
-def test_the_event_loop_gets_what_a_thread_gets(translator: Translator) -> None:
-    async def both() -> list[list[Translation]]:
+def test_requests_run_side_by_side_on_an_event_loop(translator: Translator) -> None:
+    async def both() -> tuple[list[Translation], list[Translation]]:
         return await asyncio.gather(
             translator.translate_async(TEXTS, GREEDY),
             translator.translate_async(TEXTS * 60, GREEDY),
@@ -169,7 +279,8 @@ def test_a_caller_that_goes_away_frees_all_its_rows(stage: Stage) -> None:
 
     asyncio.run(leave())
     stage.gate.open()
-    assert stage.engine.drain(30)
+    [next_one] = stage.engine.submit_all([[5]], GREEDY)
+    next_one.result(PATIENCE)
     assert len(stage.model.states) == 0
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from service.decoding import DecodingOptions, decode, score
+from tests.toys import random_sources
 from training.data import Example, collate
 from training.evaluate import bleu, corpus_bleu, load_eval_set, mean_loss
 from training.model import Translator, build_model
@@ -32,6 +34,9 @@ BAHDANAU = {
     "decoder_size": 32,
     "attention_size": 16,
 }
+short_sources = partial(
+    random_sources, seed=1, lengths=range(1, 9), words=range(EOS_ID + 1, 23), eos_id=EOS_ID
+)
 
 
 @pytest.fixture(params=[TRANSFORMER, BAHDANAU], ids=["transformer", "bahdanau"])
@@ -41,11 +46,6 @@ def model(request: pytest.FixtureRequest) -> Translator:
     with torch.no_grad():
         network.embedding.weight.mul_(3)  # fresh weights predict nearly the same everywhere
     return network.eval()
-
-
-def random_sources(count: int) -> list[list[int]]:
-    random = np.random.default_rng(1)
-    return [[*random.integers(4, 23, random.integers(1, 9)).tolist(), EOS_ID] for _ in range(count)]
 
 
 def test_textbook_bleu_of_a_hand_computed_pair() -> None:
@@ -89,7 +89,7 @@ def test_any_reference_may_match_and_the_signature_names_the_tokens() -> None:
 
 def test_greedy_search_over_the_adapter_follows_the_training_forward(model: Translator) -> None:
     """Each token that the search chose is the best one given the tokens before it."""
-    sources = random_sources(5)
+    sources = short_sources(5)
     for source, (hypothesis,) in zip(
         sources, decode(TorchStepModel(model), sources, DecodingOptions(max_length=12)), strict=True
     ):
@@ -99,7 +99,7 @@ def test_greedy_search_over_the_adapter_follows_the_training_forward(model: Tran
 
 
 def test_a_sentence_alone_and_in_flight_is_translated_alike(model: Translator) -> None:
-    sources = random_sources(9)
+    sources = short_sources(9)
     options = DecodingOptions(beam_size=3, num_hypotheses=3, max_length=12)
     together = decode(TorchStepModel(model), sources, options, max_rows=9)
     for source, hypotheses in zip(sources, together, strict=True):
@@ -111,7 +111,7 @@ def test_a_sentence_alone_and_in_flight_is_translated_alike(model: Translator) -
 
 
 def test_forced_scores_add_up_to_the_validation_loss(model: Translator) -> None:
-    sources, targets = random_sources(4), [source[:-1] for source in random_sources(4)]
+    sources, targets = short_sources(4), [source[:-1] for source in short_sources(4)]
     hypotheses = score(TorchStepModel(model), sources, targets)
     batch = collate([Example(s, [*t, EOS_ID]) for s, t in zip(sources, targets, strict=True)])
     num_tokens = sum(len(target) + 1 for target in targets)
@@ -120,7 +120,7 @@ def test_forced_scores_add_up_to_the_validation_loss(model: Translator) -> None:
 
 
 def test_attention_of_a_hypothesis_sums_to_one_over_its_source(model: Translator) -> None:
-    sources = random_sources(4)
+    sources = short_sources(4)
     options = DecodingOptions(beam_size=2, attention=True, max_length=8)
     for source, hypotheses in zip(
         sources, decode(TorchStepModel(model), sources, options), strict=True

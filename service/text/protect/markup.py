@@ -1,0 +1,154 @@
+"""Tags of XML and HTML in a text, and which of them belong together.
+
+Reads what people write rather than validates: crossed and lonely tags are tags without a partner.
+Comments, declarations and elements of which the inside is no text (`script`) are one tag as a
+whole. Takes linear time for any text.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from service.text.rewriting import Span
+
+# Tags that end a line of text: sentences don't go on behind them.
+_BLOCKS = frozenset(
+    "address article aside blockquote body br button caption center dd details dialog div dl dt "
+    "fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html legend li main "
+    "menu nav ol optgroup option p pre script section select style summary table tbody td textarea "
+    "tfoot th thead title tr ul".split()
+)
+_VOID = frozenset(
+    "area base br col embed hr img input link meta param source track wbr".split()
+)  # elements without an end
+_RAW = ("pre", "script", "style", "svg")  # elements whose inside is not even looked at
+# Elements that hold code, as `translate="no"` and `class="notranslate"` would say.
+_VERBATIM = frozenset(["code", "kbd", "math", "samp", "var"])
+_NO_TRANSLATION = re.compile(
+    r"""\s(?:translate\s*=\s*["']?no\b|class\s*=\s*(?:"[^"]*\bnotranslate\b|'[^']*\bnotranslate\b|"""
+    r"""notranslate\b))""",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(
+    r"""<(?:(?P<special>!--|!\[CDATA\[|\?)"""
+    r"""|(?P<slash>/?)(?P<name>[a-z][\w.-]*+(?::[a-z][\w.-]*+)?)(?=[\s/>])(?:[^<>"']|"[^"]*"|'[^']*')*+>"""
+    r"""|![a-z][^<>]*+>)""",
+    re.IGNORECASE,
+)
+_ENDS = {"!--": "-->", "![CDATA[": "]]>", "?": "?>"}
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """`text[start:end]`, which opens or closes an element, or is one that holds nothing.
+
+    partner: index of the other tag of its pair, in the list of all.
+    is_block: it stands between lines of text.
+    is_verbatim: it opens an element that must not be translated.
+    """
+
+    start: int
+    end: int
+    name: str
+    is_closing: bool = False
+    is_empty: bool = False
+    is_verbatim: bool = False
+    partner: int | None = None
+
+    @property
+    def is_block(self) -> bool:
+        return self.name in _BLOCKS
+
+
+def find_tags(text: str) -> tuple[Tag, ...]:
+    """Return the tags of `text` in order."""
+    tags = _with_partners(list(_scan(text)))
+    if any(tag.is_verbatim and tag.is_block for tag in tags):
+        tags = _with_partners(list(_without_insides(tags)))
+    return tuple(tags)
+
+
+def verbatim_elements(tags: Sequence[Tag]) -> list[Span]:
+    """Return the spans of elements that must not be translated, tags included."""
+    return [
+        (tag.start, tags[tag.partner].end)
+        for tag in tags
+        if tag.is_verbatim and tag.partner is not None
+    ]
+
+
+def _scan(text: str) -> Iterator[Tag]:
+    endless: set[str] = set()  # what is not closed from here on
+    position = 0
+    while match := _MARKUP.search(text, position):
+        position = match.end()
+        name = (match["name"] or "").lower()
+        if special := match["special"]:
+            end = _find(text, _ENDS[special], position, endless)
+            if end is not None:
+                yield Tag(match.start(), end, "", is_empty=True)
+                position = end
+        elif name in _RAW and not match["slash"]:
+            end = _find(text, f"</{name}>", position, endless)
+            position = end or position
+            yield Tag(match.start(), position, name, is_empty=True)
+        else:
+            yield _tag(match, name)
+
+
+def _tag(match: re.Match[str], name: str) -> Tag:
+    start, end = match.span()
+    if match["slash"]:
+        return Tag(start, end, name, is_closing=True)
+    is_empty = not name or name in _VOID or match[0].endswith("/>")
+    is_verbatim = name in _VERBATIM or _NO_TRANSLATION.search(match[0]) is not None
+    return Tag(start, end, name, is_empty=is_empty, is_verbatim=is_verbatim and not is_empty)
+
+
+def _find(text: str, closing: str, position: int, endless: set[str]) -> int | None:
+    """Return where the next `closing` ends; one that is missing is searched for only once."""
+    if closing in endless:
+        return None
+    match = re.compile(re.escape(closing), re.IGNORECASE).search(text, position)
+    if match is None:
+        endless.add(closing)
+        return None
+    return match.end()
+
+
+def _with_partners(tags: list[Tag]) -> list[Tag]:
+    tags = [replace(tag, partner=None) for tag in tags]
+    for opening, closing in _pairs(tags):
+        tags[opening] = replace(tags[opening], partner=closing)
+        tags[closing] = replace(tags[closing], partner=opening)
+    return tags
+
+
+def _without_insides(tags: Sequence[Tag]) -> Iterator[Tag]:
+    """Make one tag of each block that must not be translated."""
+    position = 0
+    while position < len(tags):
+        tag = tags[position]
+        if tag.is_verbatim and tag.is_block and tag.partner is not None:
+            position = tag.partner
+            tag = Tag(tag.start, tags[position].end, tag.name, is_empty=True)
+        yield tag
+        position += 1
+
+
+def _pairs(tags: Sequence[Tag]) -> Iterator[tuple[int, int]]:
+    """Match each closing tag with the last open one of its name; those in between stay alone."""
+    open_tags: list[int] = []
+    num_open: Counter[str] = Counter()
+    for index, tag in enumerate(tags):
+        if tag.is_closing and num_open[tag.name]:
+            while True:
+                opening = open_tags.pop()
+                num_open[tags[opening].name] -= 1
+                if tags[opening].name == tag.name:
+                    break
+            yield opening, index
+        elif not tag.is_closing and not tag.is_empty:
+            open_tags.append(index)
+            num_open[tag.name] += 1

@@ -1,0 +1,183 @@
+"""From a caller's text to the text that the model sees, and back.
+
+    source   <p>Dear {name},<br>see <b>our</b> site</p>
+    view     ▪Dear {name},▪see ▪our▪ site▪
+    masked   ⏎Dear Tom,⏎see our site⏎
+
+Parts are replaced by stand-ins. A tag of a block ends a line, the others leave nothing.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from service.text.layout import is_translatable
+from service.text.protect.options import Kind, Protection, check_spans
+from service.text.protect.regions import Region, find_regions
+from service.text.protect.stand_ins import NUMBERS, stand_ins
+from service.text.protect.view import View
+from service.text.rewriting import Rewriter, Span, SpanMap
+from service.text.words import is_word_character
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`source[start:end]`, which comes out as `output`.
+
+    masked: the span of `stand_in`, which the model sees instead.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    output: str
+    stand_in: str
+    masked: Span
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedTag:
+    """`source[start:end]`, a tag.
+
+    masked: what is left of it for the model: nothing, or the end of a line.
+    partner: index among the tags of the text.
+    """
+
+    start: int
+    end: int
+    masked: Span
+    is_closing: bool
+    partner: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Masked:
+    """What the model sees of `source` is `text`; parts and tags are in order."""
+
+    source: str
+    text: str
+    html: bool
+    parts: tuple[Part, ...]
+    tags: tuple[MaskedTag, ...]
+    _maps: tuple[SpanMap, SpanMap]  # from the source to the view, from there to `text`
+
+    def source_span(self, start: int, end: int) -> Span:
+        """Return the span in `source` of a span of `text`: all of a part that it touches."""
+        to_view, to_text = self._maps
+        return to_view.to_old(*to_text.to_old(start, end))
+
+    def parts_of(self, sentence: Span) -> tuple[Part, ...]:
+        """Return the parts whose stand-ins begin in a sentence, a span of `text`."""
+        start, end = (bisect_left(self.parts, edge, key=_masked_start) for edge in sentence)
+        return self.parts[start:end]
+
+    def part_across(self, position: int) -> Part | None:
+        """Return the part that would be cut at a position of `text`."""
+        before = bisect_left(self.parts, position, key=_masked_start) - 1
+        if before >= 0 and self.parts[before].masked[1] > position:
+            return self.parts[before]
+        return None
+
+    def is_translatable(self, sentence: Span) -> bool:
+        """Whether a sentence has anything to translate besides its parts."""
+        parts = self.parts_of(sentence)
+        if any(part.kind is Kind.TERM for part in parts):
+            return True
+        rest, position = "", sentence[0]
+        for part in parts:
+            rest += self.text[position : part.masked[0]] + " "
+            position = part.masked[1]
+        return is_translatable(rest + self.text[position : sentence[1]])
+
+
+def protect(text: str, protection: Protection, spans: Sequence[Span] = ()) -> Masked:
+    """Hide from the model what must not change in `text`.
+
+    spans: what the caller protects besides, in code points. Raises InvalidArgument if one of them
+    is empty or not in the text.
+    """
+    check_spans(spans, len(text))
+    view = View.of(text, protection)
+    return _Masking(view, find_regions(view, protection, spans)).finish(protection.html)
+
+
+class _Masking:
+    """Writes the masked text of a view."""
+
+    def __init__(self, view: View, regions: Sequence[Region]) -> None:
+        self._view = view
+        self._regions = regions
+        self._writer = Rewriter(view.text)
+        self._names, self._numbers = stand_ins(view.text), stand_ins(view.text, NUMBERS)
+        self._part_end = -1
+        self._parts: list[Part] = []
+        self._tags: dict[int, MaskedTag] = {}  # by their index in the view
+
+    def finish(self, html: bool) -> Masked:
+        next_tag = 0
+        for region in self._regions:
+            next_tag = self._hide_tags(next_tag, region.start)
+            self._writer.keep(region.start)
+            self._parts.append(self._hide(region))
+            next_tag = bisect_left(self._view.marks, region.end)
+        self._hide_tags(next_tag, len(self._view.text))
+        text, to_text = self._writer.finish()
+        maps = self._view.map, to_text
+        return Masked(self._view.source, text, html, tuple(self._parts), self._paired(), maps)
+
+    def _hide(self, region: Region) -> Part:
+        word = self._stand_in(region)
+        before, after = self._padding(region)
+        if before:
+            self._writer.insert(before)
+        masked = self._writer.replace(region.end, word)
+        if after:
+            self._writer.insert(after)
+        self._part_end = region.end
+        source = self._view.map.to_old(region.start, region.end)
+        return Part(region.kind, *source, region.output, word, masked)
+
+    def _stand_in(self, region: Region) -> str:
+        if region.kind is Kind.TERM:
+            # It stays: sentences are better around it, and its translation is replaced.
+            return self._view.text[region.start : region.end]
+        return next(self._numbers if region.kind is Kind.NUMBER else self._names)
+
+    def _hide_tags(self, index: int, end: int) -> int:
+        """Hide tags from `index` on that begin before `end`; returns the index of the next one."""
+        marks, tags = self._view.marks, self._view.tags
+        while index < len(marks) and marks[index] < end:
+            tag = tags[index]
+            self._writer.keep(marks[index])
+            masked = self._writer.replace(marks[index] + 1, "\n" if tag.is_block else "")
+            self._tags[index] = MaskedTag(tag.start, tag.end, masked, tag.is_closing, tag.partner)
+            index += 1
+        return index
+
+    def _padding(self, region: Region) -> tuple[str, str]:
+        """Return spaces for a stand-in that would melt into a word when the tag between is gone."""
+        text, marks = self._view.text, self._view.marks
+        start, end = region.start, region.end
+        index = bisect_left(marks, start)
+        while index > 0 and marks[index - 1] == start - 1:
+            index, start = index - 1, start - 1
+        while index < len(marks) and marks[index] < end:
+            index += 1
+        while index < len(marks) and marks[index] == end:
+            index, end = index + 1, end + 1
+        is_word = start == self._part_end or is_word_character(text[start - 1 : start])
+        before = start < region.start and is_word
+        after = end > region.end and is_word_character(text[end : end + 1])
+        return " " * before, " " * after
+
+    def _paired(self) -> tuple[MaskedTag, ...]:
+        """Return the tags with their partners counted among those that are not in a part."""
+        number = {index: number for number, index in enumerate(self._tags)}
+        return tuple(
+            replace(tag, partner=None if tag.partner is None else number.get(tag.partner))
+            for tag in self._tags.values()
+        )
+
+
+def _masked_start(part: Part) -> int:
+    return part.masked[0]

@@ -1,0 +1,24 @@
+"""Words that stand for what the model must not see.
+
+A good one comes out of the model as it went in, and disturbs the words around it least. Measured
+with an English to French model on sentences of Tatoeba, BLEU of the restored translations:
+
+    a placeholder for a name    Tom 61.0   Paris 60.3   Boston 59.3   Canada 50.1   X 44.7
+    another number              10 33.4    40 33.4      100 32.6      Tom 23.3      itself 23.2
+    a term of a glossary        itself 44.1             book 32.5     Paris 29.2
+"""
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+
+NAMES = ("Tom", "Boston", "Tokyo", "Paris", "Kyoto", "Rome", "Osaka", "John", "Harvard")
+NUMBERS = ("10", "40", "50", "20", "30", "100", "60", "300", "500", "200", "80", "70")
+
+
+def stand_ins(text: str, words: Iterable[str] = NAMES) -> Iterator[str]:
+    """Yield those of `words` that are not in `text`, over and over: neighbours differ."""
+    taken = set(re.findall(r"\w+", text.casefold()))
+    free = [word for word in words if word.casefold() not in taken]
+    made_up = (f"X{number}" for number in itertools.count())
+    return itertools.cycle(free or [next(n for n in made_up if n.casefold() not in taken)])

@@ -1,0 +1,96 @@
+"""A new text made out of an old one, and which characters of one became which of the other.
+
+    old   a <b>cat</b>, {x}        Rewriter.replace(5, "") drops the tag that starts at 2,
+    new   a cat, Tom               Rewriter.keep(8) copies "cat", and so on
+
+Positions count Unicode code points. Maps chain: what one gives, the next one takes.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """`old[old_start:old_end]` became `new[new_start:new_end]`; either may be empty."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
+class SpanMap:
+    """Brings spans from the old text to the new one, and back. What no edit holds is the same text.
+
+    A span that begins or ends inside an edit has all of it. What was inserted or removed at an end
+    of a span is outside of it. Spans that are in order stay in order.
+    """
+
+    def __init__(self, edits: Sequence[Edit] = ()) -> None:
+        self._old = [(edit.old_start, edit.old_end) for edit in edits]
+        self._new = [(edit.new_start, edit.new_end) for edit in edits]
+
+    def to_new(self, start: int, end: int) -> Span:
+        return _mapped(start, end, self._old, self._new)
+
+    def to_old(self, start: int, end: int) -> Span:
+        return _mapped(start, end, self._new, self._old)
+
+
+class Rewriter:
+    """Writes the new text from left to right; `position` is how far the old one has been used."""
+
+    def __init__(self, old: str) -> None:
+        self._old = old
+        self._chunks: list[str] = []
+        self._edits: list[Edit] = []
+        self._length = 0
+        self.position = 0
+
+    def keep(self, end: int) -> None:
+        """Copy the old text up to `end`."""
+        self._write(self._old[self.position : end])
+        self.position = end
+
+    def replace(self, end: int, new: str) -> Span:
+        """Write `new` in the place of the old text up to `end`; returns its span."""
+        start = self._length
+        self._write(new)
+        self._edits.append(Edit(self.position, end, start, self._length))
+        self.position = end
+        return start, self._length
+
+    def insert(self, new: str) -> Span:
+        return self.replace(self.position, new)
+
+    def finish(self) -> tuple[str, SpanMap]:
+        """Copy what is left and return the new text."""
+        self.keep(len(self._old))
+        return "".join(self._chunks), SpanMap(self._edits)
+
+    def _write(self, text: str) -> None:
+        self._chunks.append(text)
+        self._length += len(text)
+
+
+def _mapped(start: int, end: int, these: list[Span], others: list[Span]) -> Span:
+    """Map a span by the edits of which `these` and `others` are the two sides, in order."""
+    index = bisect_right(these, start, key=_start) - 1
+    mapped_start = start
+    if index >= 0:
+        inside = start < these[index][1]
+        mapped_start = others[index][0] if inside else others[index][1] + start - these[index][1]
+    index = bisect_left(these, end, key=_start) - 1
+    mapped_end = end
+    if index >= 0:
+        mapped_end = others[index][1] + max(0, end - these[index][1])
+    # Only an empty span can lie on both sides of an insertion: it goes before it.
+    return min(mapped_start, mapped_end), mapped_end
+
+
+def _start(span: Span) -> int:
+    return span[0]

@@ -1,0 +1,59 @@
+"""What belongs together in writing: the parts of a text that nothing may be put into."""
+
+import itertools
+import unicodedata
+
+from service.text.rewriting import Span
+
+# Thai to Lao, Burmese, Khmer, kana and ideographs: scripts that put no space between words.
+_SPACELESS = (
+    (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x30FF), (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF),
+)  # fmt: skip
+# What may directly follow a word.
+SENTENCE_SIGNS = ".,;:!?…。，、；：！？"
+_JOINER = "\u200d"
+
+
+def is_spaceless(character: str) -> bool:
+    """Whether it is of a script that puts no space between words."""
+    return character >= "\u0e00" and any(a <= ord(character) <= b for a, b in _SPACELESS)
+
+
+def is_word_character(character: str) -> bool:
+    """Whether it is a letter or digit of a script that puts spaces between words."""
+    return (character.isalnum() or character == "_") and not is_spaceless(character)
+
+
+def joined(left: str, right: str) -> bool:
+    """Whether two neighbouring characters are parts of one word, or of one visible sign."""
+    if is_word_character(left) and is_word_character(right):
+        return True
+    return left == _JOINER or _clings(right)
+
+
+def words(text: str) -> list[Span]:
+    """Return the spans of words and single signs in order, without the white space."""
+    starts = [
+        index
+        for index, character in enumerate(text)
+        if not character.isspace() and (index == 0 or not joined(text[index - 1], character))
+    ]
+    spans = []
+    for start, limit in itertools.pairwise([*starts, len(text)]):
+        spans.append((start, start + len(text[start:limit].rstrip())))
+    return spans
+
+
+def is_loose(text: str, left: int, right: int) -> bool:
+    """Whether a word may be put between one that ends at `left` and the next, at `right`."""
+    if left < right or text[right] in SENTENCE_SIGNS:
+        return True
+    return is_spaceless(text[left - 1]) or is_spaceless(text[right])
+
+
+def _clings(character: str) -> bool:
+    """Whether it changes the character before it: accents, emoji modifiers, joiners."""
+    if character.isascii():
+        return False
+    return unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf", "Sk")

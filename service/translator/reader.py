@@ -1,0 +1,140 @@
+"""From texts to what the engine decodes: sentences as source ids, each with its place."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from service.bundle import Manifest
+from service.errors import InvalidArgument
+from service.text import Tokenizer, is_translatable, trim
+from service.text.case import Truecaser, is_all_caps
+from service.text.protect import protect
+from service.text.rewriting import Span
+from service.text.segment import MAX_WINDOW, Piece, split_lines, split_sentences
+from service.text.split import split_tokens
+from service.text.unknown import hide_unknown, is_foreign
+from service.translator.document import Document, Unit
+from service.translator.options import LongSentences, TextOptions
+
+# What reading a unit costs beside its length, in code points.
+_UNIT_LENGTH = 64
+
+
+class Reader:
+    """Takes texts apart for one model. Thread-safe; the work is linear in the texts."""
+
+    def __init__(self, manifest: Manifest, tokenizer: Tokenizer) -> None:
+        self._language = manifest.source_language
+        self._eos = manifest.special_ids.eos
+        self._limit = manifest.limits.max_source_tokens
+        self._preferred = manifest.limits.split_above
+        self._name = manifest.name
+        self._tokenizer = tokenizer
+        self._truecase = Truecaser(tokenizer.encode, tokenizer.score)
+
+    def units(self, contents: Sequence[str], options: TextOptions) -> Iterator[Unit]:
+        """Every sentence of every text, in order, a few milliseconds each at most.
+
+        Raises InvalidArgument, naming the text by its index.
+        """
+        split = split_sentences if options.split_sentences else split_lines
+        for index, text in enumerate(contents):
+            document = _document(index, text, options)
+            for piece in split(document.text, self._language):
+                unit = self._unit(document, piece)
+                if options.long_sentences is LongSentences.SPLIT:
+                    yield from self._parts(unit, self._preferred)
+                elif piece.is_part or len(unit.ids) > self._limit:
+                    raise self._too_long(unit)
+                else:
+                    yield unit
+
+    def _unit(self, document: Document, piece: Piece) -> Unit:
+        start, end = piece.start, piece.end
+        text, hidden = document.text[start:end], None
+        if not _is_translatable(document, (start, end), text):
+            return Unit(document, start, end, text, None, [], is_part=piece.is_part)
+        capitals = _as_capitals(document, (start, end), text)
+        if capitals:
+            text = self._truecase(capitals)
+        ids = self._tokenizer.encode(text)
+        if unknown := self._tokenizer.unknown_characters(text, ids):
+            hidden = hide_unknown(text, unknown)
+            ids = [] if is_foreign(text, unknown) else ids
+            if ids and hidden:
+                ids = self._tokenizer.encode(hidden.text)
+        if ids:
+            ids.append(self._eos)
+        return Unit(document, start, end, text, hidden, ids, capitals is not None, piece.is_part)
+
+    def _parts(self, unit: Unit, limit: int) -> Iterator[Unit]:
+        """The unit if it has no more than `limit` tokens, or parts that the model takes."""
+        if len(unit.ids) <= limit:
+            yield unit
+            return
+        if len(unit.text) == 1:
+            raise self._too_long(unit)
+        tokens = self._tokenizer.encode_tokens(unit.read_text)
+        starts = [unit.place(token.start) for token in tokens]
+        cuts = split_tokens(unit.text, starts, self._preferred - 1, self._language)
+        places = [unit.start, *(_outside(unit, cut) for cut in cuts), unit.end]
+        for begin, end in pairwise(places):
+            start, stop = trim(unit.document.text, begin, end)
+            if start < stop:
+                part = self._unit(unit.document, Piece(start, stop, True))
+                yield from self._parts(part, self._limit)
+
+    def _too_long(self, unit: Unit) -> InvalidArgument:
+        size = f"{len(unit.ids)} tokens, the limit of {self._name} is {self._limit}"
+        if unit.is_part:
+            size = f"more than {MAX_WINDOW} characters, the most that are translated at once"
+        return InvalidArgument(
+            f"contents[{unit.document.index}] has a sentence of {size}; shorten it or let it be "
+            "split"
+        )
+
+
+def take(units: Iterator[Unit], length: int) -> list[Unit]:
+    """The next units that take about as long as reading `length` code points; none at the end."""
+    taken = list[Unit]()
+    while length > 0 and (unit := next(units, None)):
+        taken.append(unit)
+        length -= len(unit.text) + _UNIT_LENGTH
+    return taken
+
+
+def _document(index: int, text: str, options: TextOptions) -> Document:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # which no tokenizer takes
+        raise InvalidArgument(
+            f"contents[{index}] has a lone surrogate at {error.start}; send valid Unicode"
+        ) from error
+    spans = options.protected_spans.get(index, ())
+    if not (spans or options.protection):
+        return Document(index, text, None)
+    try:
+        return Document(index, text, protect(text, options.protection, spans))
+    except InvalidArgument as error:
+        raise InvalidArgument(f"contents[{index}]: {error}") from error
+
+
+def _is_translatable(document: Document, span: Span, text: str) -> bool:
+    if document.masked is None:
+        return is_translatable(text)
+    return document.masked.is_translatable(span)
+
+
+def _as_capitals(document: Document, span: Span, text: str) -> str | None:
+    """The text if it is written in capitals, all but what is protected; else None."""
+    for part in document.masked.parts_of(span) if document.masked else ():
+        start, end = part.masked[0] - span[0], part.masked[1] - span[0]
+        text = text[:start] + text[start:end].upper() + text[end:]
+    return text if text.isupper() and is_all_caps(text) else None
+
+
+def _outside(unit: Unit, cut: int) -> int:
+    """A place to cut the document at: not in a stand-in, if there is another one in the unit."""
+    place, masked = unit.start + cut, unit.document.masked
+    part = masked.part_across(place) if masked else None
+    inside = [edge for edge in part.masked if unit.start < edge < unit.end] if part else []
+    return min(inside, key=lambda edge: abs(edge - place), default=place)

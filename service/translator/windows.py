@@ -1,0 +1,84 @@
+"""Sentences through the engine, a long request in windows so that it doesn't fill the queue.
+
+Others queue behind at most `MAX_AT_ONCE` sentences of a request, however long it is.
+"""
+
+import asyncio
+import itertools
+from collections import deque
+from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import Future
+
+from service.decoding import DecodingOptions, Hypothesis
+from service.engine import Engine
+from service.errors import QueueFull
+
+# They fill the batches of a few workers, and are decoded in a tenth of a second or so.
+MAX_AT_ONCE = 256
+_WINDOW = 64
+_Futures = Sequence[Future[list[Hypothesis]]]
+
+
+async def decoded(
+    engine: Engine,
+    sources: Sequence[Sequence[int]],
+    options: DecodingOptions,
+    deadline: float | None,
+) -> AsyncGenerator[list[list[Hypothesis]], None]:
+    """The hypotheses of all sources, in order, a window at a time; must be closed.
+
+    Raises what `Engine.submit_all` and its futures raise. A full queue refuses the first window
+    only: the others wait for room, since work has been done for them. Closing cancels the rest.
+    """
+    submitted = deque[_Futures]()
+    size = MAX_AT_ONCE if len(sources) <= MAX_AT_ONCE else _WINDOW
+    try:
+        for start in range(0, len(sources), size):
+            if len(submitted) * size == MAX_AT_ONCE:
+                yield await _results(submitted[0])
+                submitted.popleft()
+            window = sources[start : start + size]
+            submitted.append(await _submit(engine, window, options, deadline, patient=start > 0))
+        while submitted:
+            yield await _results(submitted[0])
+            submitted.popleft()
+    finally:
+        for future in itertools.chain.from_iterable(submitted):
+            future.cancel()
+
+
+async def _submit(
+    engine: Engine,
+    window: Sequence[Sequence[int]],
+    options: DecodingOptions,
+    deadline: float | None,
+    patient: bool,
+) -> _Futures:
+    while True:
+        try:
+            return engine.submit_all(window, options, deadline)
+        except QueueFull as full:
+            if not patient:
+                raise
+            await asyncio.sleep(full.retry_after_seconds)
+
+
+async def _results(futures: _Futures) -> list[list[Hypothesis]]:
+    """Waits for all futures, or raises the first failure; wakes the loop once, not once each."""
+    loop = asyncio.get_running_loop()
+    settled = loop.create_future()
+    numbers = itertools.count(1)  # its `next` is atomic, and workers call it side by side
+
+    def settle(error: BaseException | None) -> None:
+        if not settled.done():
+            settled.set_exception(error) if error else settled.set_result(None)
+
+    def count(future: Future[list[Hypothesis]]) -> None:
+        is_last = next(numbers) == len(futures)
+        if not future.cancelled() and (is_last or future.exception()):
+            loop.call_soon_threadsafe(settle, future.exception())
+
+    for future in futures:
+        future.add_done_callback(count)
+    await settled
+    return [future.result() for future in futures]

@@ -1,0 +1,180 @@
+"""From hypotheses to translations: texts put back together, spans in the caller's own terms."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+
+from service.bundle import Manifest
+from service.decoding import Hypothesis
+from service.text import Token, Tokenizer
+from service.text.case import upper_case
+from service.text.protect import Decoded, Masked, restore
+from service.text.rewriting import Span
+from service.text.typography import with_no_break_spaces
+from service.translator.document import Unit
+from service.translator.results import (
+    Attention,
+    SentenceResult,
+    TranslatedHypothesis,
+    Translation,
+)
+
+# A model that spells characters by bytes can spell controls; lines are the caller's.
+_PRINTABLE = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029], " ")
+
+
+class Writer:
+    """Puts the texts of one request together.
+
+    attention: whether the caller wants it. Target spans are in the text of their hypothesis:
+    `translations` moves them.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        tokenizers: tuple[Tokenizer, Tokenizer],
+        *,
+        no_break_spaces: bool,
+        attention: bool,
+    ) -> None:
+        self._eos = manifest.special_ids.eos
+        self._source, self._target = tokenizers
+        self._language = manifest.target_language if no_break_spaces else ""
+        self._attention = attention
+
+    def hypotheses(
+        self, unit: Unit, results: Sequence[Hypothesis]
+    ) -> tuple[TranslatedHypothesis, ...]:
+        """What was decoded of a unit, as text."""
+        return tuple(self._hypothesis(unit, result) for result in results)
+
+    def _hypothesis(self, unit: Unit, result: Hypothesis) -> TranslatedHypothesis:
+        attention = None
+        if unit.is_plain and not self._attention:
+            text = self._polished(self._target.decode(result.ids))
+        else:
+            text, attention = self._aligned(unit, result)
+        return TranslatedHypothesis(
+            text,
+            result.log_prob,
+            result.score,
+            result.finish_reason,
+            len(result.token_log_probs),
+            attention,
+        )
+
+    def _polished(self, text: str) -> str:
+        """The text without line breaks, and with the spaces that are wanted, as long as it was."""
+        if not text.isprintable():
+            text = text.translate(_PRINTABLE)
+        return with_no_break_spaces(text, self._language)
+
+    def _aligned(self, unit: Unit, result: Hypothesis) -> tuple[str, Attention | None]:
+        text, target = self._target.decode_tokens(result.ids)
+        source = self._source.encode_tokens(unit.read_text)
+        source.append(Token(self._eos, "</s>", len(unit.read_text), len(unit.read_text)))
+        weights = result.attention
+        if weights is None:
+            weights = np.zeros((len(target), len(source)), np.float32)
+        decoded = Decoded(self._polished(text), _spans(target), _spans(source), weights)
+        final = _put_back(unit, decoded)
+        if not self._attention:
+            return final.text, None
+        return final.text, Attention(
+            _moved(source, final.source), _moved(target, final.target), weights
+        )
+
+
+def _put_back(unit: Unit, decoded: Decoded) -> Decoded:
+    """What the model made of a unit, with all that was changed for it as the caller wants it.
+
+    Source spans index the text that the model read, then the caller's.
+    """
+    if unit.is_capitals:
+        upper = upper_case(decoded.text)
+        target = [upper.span(*span) for span in decoded.target]
+        decoded = replace(decoded, text=upper.text, target=target)
+    if unit.hidden:
+        decoded = _restored(unit.hidden, (0, len(unit.hidden.text)), decoded)
+    source = [(start + unit.start, end + unit.start) for start, end in decoded.source]
+    decoded = replace(decoded, source=source)
+    if unit.document.masked:
+        decoded = _restored(unit.document.masked, (unit.start, unit.end), decoded)
+    return decoded
+
+
+def _restored(masked: Masked, sentence: Span, decoded: Decoded) -> Decoded:
+    restored = restore(masked, sentence, decoded)
+    return Decoded(
+        restored.text,
+        [restored.map.to_new(*span) for span in decoded.target],
+        [masked.source_span(*span) for span in decoded.source],
+        decoded.weights,
+    )
+
+
+def translations(
+    contents: Sequence[str],
+    units: Iterable[Unit],
+    hypotheses: Iterable[tuple[TranslatedHypothesis, ...]],
+) -> list[Translation]:
+    """Each text with its sentences exchanged for their first hypothesis.
+
+    hypotheses: of the units that have ids, in their order.
+    """
+    remaining = iter(hypotheses)
+    groups = groupby(units, lambda unit: unit.document.index)
+    units_of = {index: list(group) for index, group in groups}
+    return [
+        _translation(text, units_of.get(index, []), remaining)
+        for index, text in enumerate(contents)
+    ]
+
+
+def _translation(
+    text: str, units: Sequence[Unit], remaining: Iterator[tuple[TranslatedHypothesis, ...]]
+) -> Translation:
+    if not any(unit.ids for unit in units):
+        return Translation(text)
+    parts, sentences = list[str](), list[SentenceResult]()
+    position = length = 0
+    for unit in units:
+        start, end = unit.source_span
+        hypotheses = next(remaining) if unit.ids else ()
+        between = text[position:start]
+        target = hypotheses[0].text if hypotheses else text[start:end]
+        begin = length + len(between)
+        position, length = end, begin + len(target)
+        parts += between, target
+        sentences.append(
+            SentenceResult(
+                source=(start, end),
+                target=(begin, length),
+                source_token_count=len(unit.ids),
+                hypotheses=tuple(_shifted(hypothesis, begin) for hypothesis in hypotheses),
+                is_part=unit.is_part,
+            )
+        )
+    return Translation("".join(parts) + text[position:], tuple(sentences))
+
+
+def _shifted(hypothesis: TranslatedHypothesis, begin: int) -> TranslatedHypothesis:
+    """The hypothesis with target spans in a text where it begins at `begin`."""
+    attention = hypothesis.attention
+    if attention is None or begin == 0:
+        return hypothesis
+    spans = [(token.start + begin, token.end + begin) for token in attention.target_tokens]
+    tokens = _moved(attention.target_tokens, spans)
+    return replace(hypothesis, attention=replace(attention, target_tokens=tokens))
+
+
+def _spans(tokens: Iterable[Token]) -> list[Span]:
+    return [(token.start, token.end) for token in tokens]
+
+
+def _moved(tokens: Iterable[Token], spans: Iterable[Span]) -> tuple[Token, ...]:
+    moves = zip(tokens, spans, strict=True)
+    return tuple(Token(token.id, token.piece, *span) for token, span in moves)
