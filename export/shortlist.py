@@ -18,7 +18,7 @@ from service.bundle import Lexicon
 from training.data import Example
 from training.vocabulary import EOS_ID
 
-NUM_COMMON = 1024
+NUM_COMMON = 1536
 MAX_WORDS_PER_PIECE = 64
 _ITERATIONS = 5
 # A word that is expected to come from a piece less often than that, in all of the data, is noise.

@@ -26,6 +26,7 @@ from service.errors import (
 
 # The rest is imported by the command that needs it: a client needs no onnxruntime.
 if TYPE_CHECKING:
+    from service.bundle import Bundle
     from service.client import Client
     from service.client.local import LocalClient
     from service.pb import translation_pb2 as pb
@@ -65,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     add_flags(serve)
     serve.set_defaults(run=_serve)
     _add_translate(commands.add_parser("translate", help="translate texts, or lines of stdin"))
-    check = commands.add_parser("check", help="verify the bundles of a directory")
+    check = commands.add_parser("check", help="verify and try out the bundles of a directory")
     check.add_argument("models", type=Path, metavar="MODELS_DIR")
     check.set_defaults(run=_check)
     return parser
@@ -202,23 +203,28 @@ def _chunks(lines: Iterable[str], size: int) -> Iterator[list[str]]:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from service.rpc.models import bundle_folders
+    from service.rpc.models import bundle_folders, repeated_names
 
     folders = bundle_folders(options.models)
     print(_ROW("NAME", "VERSION", "LANGUAGES", "ARCHITECTURE", "PRECISIONS", "MIB"))
-    results = [_check_bundle(folder) for folder in folders]
-    return 0 if all(results) else 1
+    bundles = [bundle for folder in folders if (bundle := _check_bundle(folder))]
+    for fault in (faults := list(repeated_names(bundles))):
+        print(f"{options.models}: {fault}", file=sys.stderr)
+    return 1 if faults or len(bundles) < len(folders) else 0
 
 
-def _check_bundle(folder: Path) -> bool:
+def _check_bundle(folder: Path) -> "Bundle | None":
     """Prints a row for a good bundle, and for a bad one its faults on stderr."""
     from service.bundle import read_bundle
+    from service.rpc.models import try_out
 
     try:
-        manifest = read_bundle(folder).manifest
+        bundle = read_bundle(folder)
+        try_out(bundle)
     except BundleError as error:
         print(*(f"{folder}: {fault}" for fault in error.faults), sep="\n", file=sys.stderr)
-        return False
+        return None
+    manifest = bundle.manifest
     languages, precisions = " to ".join(manifest.languages), ",".join(manifest.precisions)
     size = sum(record.size for record in manifest.files.values()) / 2**20
     print(
@@ -231,7 +237,7 @@ def _check_bundle(folder: Path) -> bool:
             f"{size:.1f}",
         )
     )
-    return True
+    return bundle
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ A configuration that exists is valid: building one raises ConfigError with every
 """
 
 import argparse
+import logging
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from difflib import get_close_matches
@@ -17,6 +19,15 @@ from service.errors import ConfigError
 PREFIX = "NMT_"
 _HOST, _PORT = "localhost", 50051
 DEFAULT_ADDRESS = f"{_HOST}:{_PORT}"
+_MAX_MILLISECONDS = (1 << 31) - 1  # in gRPC
+_LOG = logging.getLogger(__name__)
+# https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
+_LINK_NAME = re.compile(
+    r"NMT_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?"
+    r"|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
+)
+_PORT_NAME = re.compile(r"NMT_(\w+_)?PORT")
+_LINK = re.compile(r"(tcp|udp|sctp)://")
 _SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
 
 
@@ -82,7 +93,10 @@ class ServerConfig:
         high=86_400,
     )
     max_connection_age_seconds: float = _option(
-        0.0, "close connections of this age so that clients find new servers; 0 is never", low=0
+        0.0,
+        "close connections of this age so that clients find new servers; 0 is never",
+        low=0,
+        high=_MAX_MILLISECONDS // 1000,
     )
     reflection: bool = _option(True, "answer grpcurl and ghz without a .proto file")
     log_level: str = _option(
@@ -97,6 +111,8 @@ class ServerConfig:
             faults.append("--precision int8 is for the cpu, but --device is cuda")
         if self.device == "cpu" and self.precision == "fp16":
             faults.append("--precision fp16 is for cuda, but --device is cpu")
+        if not self.host:
+            faults.append("--host is empty: 0.0.0.0 or [::] listens on all addresses")
         if self.port == self.metrics_port != 0:
             faults.append(f"--port and --metrics-port are both {self.port}")
         if faults:
@@ -110,6 +126,7 @@ class ServerConfig:
         or is out of range.
         """
         values: dict[str, Any] = {}
+        environment = _without_service_links(environment)
         faults = list(_unknown_variables(environment))
         for option in fields(cls):
             for origin, text in _given(option.name, flags, environment):
@@ -198,6 +215,19 @@ def _out_of_range(config: ServerConfig) -> Iterator[str]:
             if meta["high"] < math.inf:
                 bounds += f" and at most {meta['high']:.15g}"
             yield f"{_flag(option.name)} is {value}: expected {bounds}"
+
+
+def _without_service_links(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables but for those that Kubernetes sets for Services called `nmt` or `nmt-…`."""
+    links = {
+        name
+        for name, value in environment.items()
+        if _LINK_NAME.fullmatch(name) or (_PORT_NAME.fullmatch(name) and _LINK.match(value))
+    }
+    if links:
+        names = ", ".join(sorted(links))
+        _LOG.warning("ignoring what Kubernetes set for a Service, no settings: %s", names)
+    return {name: value for name, value in environment.items() if name not in links}
 
 
 def _unknown_variables(environment: Mapping[str, str]) -> Iterator[str]:

@@ -10,9 +10,11 @@ UNAVAILABLE until then. A second signal ends the process at once.
 """
 
 import asyncio
+import errno
 import logging
 import os
 import signal
+import socket
 from collections.abc import Sequence
 from importlib.metadata import version
 from threading import Thread
@@ -89,6 +91,23 @@ def _watch_signals() -> asyncio.Event:
     return event
 
 
+def _listening_fault(host: str, port: int) -> ConfigError:
+    """Why gRPC, which doesn't say, can't listen on an address."""
+    flag, reason = "--port", "is it taken?"
+    try:
+        [family, _, _, _, place], *_ = socket.getaddrinfo(
+            host.strip("[]"), port, type=socket.SOCK_STREAM
+        )
+        with socket.socket(family) as probe:
+            probe.bind(place)
+    except OSError as error:
+        flag = "--port" if error.errno in (errno.EADDRINUSE, errno.EACCES) else "--host"
+        reason = error.strerror or str(error)
+    except UnicodeError:
+        flag, reason = "--host", "no such name"
+    return ConfigError(flag, [f"can't listen on {host}:{port}: {reason}"])
+
+
 class Server:
     """The sockets and models of one process: `start`, `load`, then `stop`, on one event loop."""
 
@@ -106,7 +125,7 @@ class Server:
     async def start(self) -> None:
         """Opens both ports. Raises ConfigError if one is taken."""
         host = self._config.host
-        self.port = self._bind(f"{host}:{self._config.port}")
+        self.port = self._bind(host, self._config.port)
         self._http = self._start_metrics(host.strip("[]"))
         self.metrics_port = self._http[0].server_port
         await self._grpc.start()
@@ -171,11 +190,11 @@ class Server:
             ]
         return options
 
-    def _bind(self, address: str) -> int:
+    def _bind(self, host: str, port: int) -> int:
         try:
-            return self._grpc.add_insecure_port(address)
+            return self._grpc.add_insecure_port(f"{host}:{port}")
         except RuntimeError as error:
-            raise ConfigError("--port", [f"can't listen on {address}: is it taken?"]) from error
+            raise _listening_fault(host, port) from error
 
     def _start_metrics(self, host: str) -> tuple[WSGIServer, Thread]:
         disable_created_metrics()  # type: ignore[no-untyped-call]

@@ -7,7 +7,7 @@ Refuses unknown, missing and mistyped keys, all named at once, before any work s
 import tomllib
 import typing
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,10 +32,21 @@ class DataConfig:
     max_tokens: int  # of a side, with EOS; longer pairs are dropped
     max_length_ratio: float  # of the longer to the shorter side, for pairs of more than 10 tokens
     batch_tokens: int  # source and target tokens of a batch, padding included
+    distilled: str = ""  # more pairs to train on, as `distill` makes them; a path or, without a
+    # slash, a file name in data_dir; empty: none
 
     @property
     def source_column(self) -> int:
         return self.column_languages.index(self.source_language)
+
+    @property
+    def training_paths(self) -> list[Path]:
+        """The corpus, and the distilled pairs if there are any."""
+        corpus = Path(self.data_dir, self.train)
+        if not self.distilled:
+            return [corpus]
+        is_path = "/" in self.distilled
+        return [corpus, Path(self.distilled) if is_path else Path(self.data_dir, self.distilled)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +158,8 @@ def _section(name: str, kind: Any, table: Mapping[str, Any], faults: list[str]) 
         return dict(given)
     expected = typing.get_type_hints(kind)
     faults += [f"unknown key {name}.{key}" for key in given.keys() - expected.keys()]
-    faults += [f"key {name}.{key} is missing" for key in expected.keys() - given.keys()]
+    required = {field.name for field in fields(kind) if field.default is MISSING}
+    faults += [f"key {name}.{key} is missing" for key in required - given.keys()]
     for key in expected.keys() & given.keys():
         if not _fits(given[key], expected[key]):
             faults.append(f"{name}.{key} = {given[key]!r} is not {_EXPECTED[expected[key]]}")

@@ -2,10 +2,11 @@
 
 Owns reading, filtering, augmentation and batching. Everything random follows from (seed, epoch),
 so the batches of an epoch are the same whenever and however often they are made: a run resumes
-from (epoch, batch index).
+from (epoch, batch index), if `TrainingSet.fingerprint` says that it is still the same set.
 """
 
 import gzip
+import hashlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,7 +69,8 @@ def read_pairs(path: Path, source_column: int = 0) -> list[Pair]:
 class TrainingSet:
     """The pairs fit to train on, and the batches of every epoch.
 
-    `vocabulary` holds the bytes of the SentencePiece file.
+    `vocabulary` holds the bytes of the SentencePiece file. Sets of one `fingerprint` have the same
+    batches in every epoch.
     """
 
     def __init__(
@@ -87,6 +89,8 @@ class TrainingSet:
         examples = encode_pairs(self._tokenizer, pairs)
         self._pairs = [p for p, e in zip(pairs, examples, strict=True) if self._is_sound(e)]
         logger.info("%d pairs, %d dropped", len(self._pairs), len(pairs) - len(self._pairs))
+        bounds = (config.max_tokens, config.max_length_ratio, config.batch_tokens)
+        self.fingerprint = _fingerprint(vocabulary, bounds, augment, seed, self._pairs)
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -178,6 +182,11 @@ def _change_case(pair: Pair, config: AugmentConfig, draw: float) -> Pair:
     if draw < config.upper_case + config.lower_case_source:
         return Pair(pair.source.lower(), pair.target)
     return pair
+
+
+def _fingerprint(*origins: object) -> str:
+    """Hash what everything else follows from."""
+    return hashlib.sha256(repr(origins).encode()).hexdigest()
 
 
 def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[Pair]) -> list[Example]:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -104,13 +105,18 @@ class Trainer:
         return self.progress.step >= self.config.run.total_steps
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from what `state` returned."""
+        """Continue from what `state` returned: at the next batch, or with the next epoch if the
+        training set has other batches now.
+        """
         self.model.load_state_dict(state["model"])
         self.average.model.load_state_dict(state["average"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
         torch.set_rng_state(state["rng_state"])
         self.progress = Progress(**state["progress"])
+        if state.get("data") != self._data.fingerprint:
+            self.progress.epoch, self.progress.batch = self.progress.epoch + 1, 0
+            logger.info("the training set has changed: epoch %d begins", self.progress.epoch)
 
     def state(self) -> dict[str, Any]:
         """Everything that the next step depends on, as plain values."""
@@ -119,6 +125,7 @@ class Trainer:
             "model": self.model.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "rng_state": torch.get_rng_state(),
+            "data": self._data.fingerprint,
             "progress": {name: getattr(progress, name) for name in Progress.__slots__},
         }
 
@@ -226,22 +233,28 @@ def start(config: TrainingConfig, directory: Path) -> Trainer:
             f"{directory} already holds a run; continue it with --resume auto, or name another"
         )
     directory.mkdir(parents=True, exist_ok=True)
-    pairs = _read_training_pairs(config)
-    sentences = dict.fromkeys(text for pair in pairs for text in (pair.source, pair.target))
+    corpus, *distilled = _read_training_pairs(config)
+    # Of the corpus alone, so that a model has one vocabulary with and without a teacher.
+    sentences = dict.fromkeys(text for pair in corpus for text in (pair.source, pair.target))
     size, coverage = config.vocabulary.size, config.vocabulary.character_coverage
     vocabulary = train_vocabulary(sentences, size, coverage)
     (directory / "vocabulary.model").write_bytes(vocabulary)
-    return Trainer(config, directory, vocabulary, pairs)
+    return Trainer(config, directory, vocabulary, list(chain(corpus, *distilled)))
 
 
 def resume(directory: Path, config: TrainingConfig) -> Trainer:
-    """Continue the run in `directory` from its last checkpoint and vocabulary."""
+    """Continue the run in `directory` from its last checkpoint and vocabulary.
+
+    What `config` says now holds from here on, except for the model and the vocabulary.
+    """
     state = load_checkpoint(directory / "last.pt")
     vocabulary = tensor_to_bytes(state["vocabulary"])
-    trainer = Trainer(config, directory, vocabulary, _read_training_pairs(config))
+    pairs = list(chain.from_iterable(_read_training_pairs(config)))
+    trainer = Trainer(config, directory, vocabulary, pairs)
     trainer.restore(state)
     return trainer
 
 
-def _read_training_pairs(config: TrainingConfig) -> list[Pair]:
-    return read_pairs(Path(config.data.data_dir, config.data.train), config.data.source_column)
+def _read_training_pairs(config: TrainingConfig) -> list[list[Pair]]:
+    """Return the corpus first, then the distilled pairs if there are any."""
+    return [read_pairs(path, config.data.source_column) for path in config.data.training_paths]

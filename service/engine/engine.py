@@ -15,7 +15,7 @@ from service.engine.dispatcher import Answer, Clock, Dispatcher
 from service.engine.observer import Observer, SilentObserver
 from service.engine.worker import Worker, reject, stopped
 from service.errors import InvalidArgument, QueueFull
-from service.session import Graphs, OnnxModel
+from service.session import Graphs, OnnxModel, prove
 
 _LOG = logging.getLogger(__name__)
 
@@ -144,9 +144,11 @@ def load_engine(
 ) -> Engine:
     """The engine of a bundle; 0 workers are one per usable core on the CPU, and one on a GPU.
 
-    Raises ConfigError for a precision the bundle lacks or a device that isn't there.
+    Raises ConfigError for a precision the bundle lacks or a device that isn't there, BundleError
+    for graphs that aren't what the manifest says.
     """
     graphs = Graphs.load(bundle, precision, device=device)
+    prove(graphs)
     return Engine(
         lambda: OnnxModel(graphs, max_rows),
         bundle.manifest.limits,

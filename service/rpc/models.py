@@ -1,7 +1,9 @@
 """The models to serve: a directory of bundles, loaded, warmed up and routed to."""
 
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +47,8 @@ def bundle_folders(directory: Path) -> list[Path]:
     """The folders that hold a bundle, by name. Raises ConfigError if there is none."""
     if not directory.is_dir():
         raise ConfigError("models", [f"{directory} is not a directory"])
-    folders = sorted(path.parent for path in directory.glob("*/bundle.json"))
+    # A name with a dot is one that is still being written, or that somebody put aside.
+    folders = sorted(path.parent for path in directory.glob("[!.]*/bundle.json"))
     if not folders:
         raise ConfigError("models", [f"{directory} has no bundle; expected */bundle.json in it"])
     return folders
@@ -54,7 +57,8 @@ def bundle_folders(directory: Path) -> list[Path]:
 def read_bundles(directory: Path) -> list[Bundle]:
     """Reads and verifies every bundle of a directory.
 
-    Raises ConfigError if there is none, BundleError with the faults of all of them.
+    Raises ConfigError if there is none, BundleError with the faults of all of them, or if two have
+    the same name.
     """
     bundles, faults = list[Bundle](), list[str]()
     for folder in bundle_folders(directory):
@@ -62,16 +66,25 @@ def read_bundles(directory: Path) -> list[Bundle]:
             bundles.append(read_bundle(folder))
         except BundleError as error:
             faults += [f"{folder.name}: {fault}" for fault in error.faults]
+    faults += repeated_names(bundles)
     if faults:
         raise BundleError(str(directory), faults)
     return bundles
+
+
+def repeated_names(bundles: Sequence[Bundle]) -> Iterator[str]:
+    """A fault for every name that several bundles have."""
+    for name, count in Counter(bundle.manifest.name for bundle in bundles).items():
+        if count > 1:
+            where = [bundle.directory.name for bundle in bundles if bundle.manifest.name == name]
+            yield f"the name {name} is that of {', '.join(where)}; keep one of them"
 
 
 def load_model(bundle: Bundle, config: ServerConfig, metrics: Metrics | None = None) -> ServedModel:
     """Loads and warms up a bundle; takes seconds. Device `auto` is cuda where that works.
 
     Raises ConfigError if the bundle lacks the precision or the machine the device, or if a beam of
-    the bundle's own width has no room in a batch.
+    the bundle's own width has no room in a batch, and BundleError if the bundle can't be run.
     """
     beam_size = bundle.manifest.search.beam_size
     if beam_size > config.max_rows:
@@ -84,6 +97,19 @@ def load_model(bundle: Bundle, config: ServerConfig, metrics: Metrics | None = N
         except ConfigError as error:
             _LOG.debug("%s runs on the cpu: %s", bundle.manifest.name, error)
     return _load_on("cpu" if config.device == "auto" else config.device, bundle, config, metrics)
+
+
+def try_out(bundle: Bundle) -> None:
+    """Translates a sentence in every precision that a CPU runs. Raises BundleError."""
+    for precision in _PRECISIONS["cpu"]:
+        if precision in bundle.manifest.precisions:
+            config = ServerConfig(device="cpu", precision=precision, workers=1)
+            translator = load_model(bundle, config).translator
+            try:
+                with _blamed_on(bundle, f"{precision} can't translate"):
+                    translator.translate(["Hello!"])
+            finally:
+                translator.engine.close()
 
 
 def make_router(models: Sequence[ServedModel], default: str) -> Router[ServedModel]:
@@ -101,17 +127,25 @@ def _load_on(
 ) -> ServedModel:
     precision = _choose_precision(bundle.manifest, device, config.precision)
     observer = metrics.model(bundle.manifest.name) if metrics else None
-    engine = load_engine(
-        bundle,
-        precision=precision,
-        device=device,
-        workers=config.workers,
-        max_rows=config.max_rows,
-        queue=QueueLimits(config.max_queue_sentences, config.max_queue_tokens),
-        observer=observer,
-    )
-    engine.warm_up()
-    model = ServedModel(Translator(bundle, engine), precision, device)
+    with _blamed_on(bundle, f"{precision} can't be loaded"):
+        engine = load_engine(
+            bundle,
+            precision=precision,
+            device=device,
+            workers=config.workers,
+            max_rows=config.max_rows,
+            queue=QueueLimits(config.max_queue_sentences, config.max_queue_tokens),
+            observer=observer,
+        )
+    try:
+        with _blamed_on(bundle, f"{precision} can't run with {config.max_rows} rows"):
+            engine.warm_up()
+        with _blamed_on(bundle, "its tokenizers or its search can't be used"):
+            translator = Translator(bundle, engine)
+    except BundleError:
+        engine.close()
+        raise
+    model = ServedModel(translator, precision, device)
     if metrics and observer:
         observer.watch(waiting=lambda: engine.num_waiting, rows=lambda: engine.num_rows)
         metrics.describe_model(
@@ -122,6 +156,22 @@ def _load_on(
             precision,
         )
     return model
+
+
+@contextmanager
+def _blamed_on(bundle: Bundle, what: str) -> Iterator[None]:
+    """Names the bundle in whatever goes wrong with it."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except BundleError as error:
+        directory, subject = str(bundle.directory), error.subject
+        prefix = "" if subject == directory else f"{subject}: "
+        raise BundleError(directory, [prefix + fault for fault in error.faults]) from error
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise BundleError(str(bundle.directory), [f"{what}: {reason}"]) from error
 
 
 def _choose_precision(manifest: Manifest, device: str, wanted: str) -> str:

@@ -13,6 +13,7 @@ from service.errors import ConfigError, InvalidArgument, UnknownModel
 from service.text.languages import LanguageTag
 
 _UNDETERMINED = "und"
+_MAX_QUOTED = 64  # a served name is no longer
 
 
 class Served(Protocol):
@@ -87,7 +88,7 @@ class Router(Generic[Model]):
     def _named(self, name: str, wanted: _Pair) -> Model:
         model = self._by_name.get(name)
         if model is None:
-            raise UnknownModel(f"model {name!r} is not served; served: {self._served()}")
+            raise UnknownModel(f"model {_quoted(name)} is not served; served: {self._served()}")
         if self._closeness(model, wanted) is None:
             raise InvalidArgument(
                 f"model {name!r} translates {_arrow(self._pairs[name])}, not "
@@ -148,6 +149,10 @@ def _served_pair(model: Served) -> tuple[LanguageTag, LanguageTag]:
         return LanguageTag.parse(source), LanguageTag.parse(target)
     except ValueError as error:
         raise ConfigError(f"model {model.name}", [str(error)]) from error
+
+
+def _quoted(name: str) -> str:
+    return repr(name[:_MAX_QUOTED]) + "…" * (len(name) > _MAX_QUOTED)
 
 
 def _arrow(languages: _Pair) -> str:

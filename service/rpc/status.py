@@ -4,7 +4,9 @@ A `TranslationError` names its status; anything else is a fault of ours and beco
 message that says nothing of the text or the traceback, which go to the log.
 """
 
+import itertools
 import logging
+from bisect import bisect_right
 from typing import Any, NoReturn
 
 import grpc
@@ -14,8 +16,10 @@ from google.rpc.status_pb2 import Status
 
 from service.errors import QueueFull, TranslationError
 
-# Trailers above 8 KiB are refused by gRPC itself, and messages may quote what the client sent.
-MAX_MESSAGE_LENGTH = 1000
+# Trailers above 8 KiB are refused by gRPC itself, and messages may quote what the client sent. In
+# bytes as they are sent; the details of a status hold the message once more.
+MAX_MESSAGE_BYTES = 3000
+_ELLIPSIS = "…"
 _DETAILS_KEY = "grpc-status-details-bin"
 _LOG = logging.getLogger(__name__)
 
@@ -42,6 +46,17 @@ def _retry_details(code: grpc.StatusCode, message: str, seconds: float) -> bytes
 
 
 def _shorten(message: str) -> str:
-    if len(message) <= MAX_MESSAGE_LENGTH:
-        return message
-    return message[: MAX_MESSAGE_LENGTH - 1] + "…"
+    """`message` as one line that fits into a trailer."""
+    line = "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in message[: MAX_MESSAGE_BYTES + 1]
+    )
+    sizes = list(itertools.accumulate(map(_encoded_size, line)))
+    if not sizes or sizes[-1] <= MAX_MESSAGE_BYTES:
+        return line
+    return line[: bisect_right(sizes, MAX_MESSAGE_BYTES - _encoded_size(_ELLIPSIS))] + _ELLIPSIS
+
+
+def _encoded_size(character: str) -> int:
+    """Bytes in a `grpc-message`, where all but ASCII is written as `%C3%A9`."""
+    return 1 if " " <= character <= "~" and character != "%" else 3 * len(character.encode())

@@ -7,7 +7,7 @@ from pathlib import Path
 import onnxruntime
 
 from service.bundle import Bundle, Manifest
-from service.errors import ConfigError
+from service.errors import BundleError, ConfigError
 from service.session.shortlist import Shortlists
 
 _PROVIDERS = {
@@ -37,7 +37,8 @@ class Graphs:
     ) -> "Graphs":
         """Loads both graphs; `threads` are those of one call.
 
-        Raises ConfigError for a precision the bundle lacks or a device onnxruntime can't give.
+        Raises ConfigError for a precision the bundle lacks or a device onnxruntime can't give, and
+        BundleError for a file that is no graph.
         """
         _check_available(bundle.manifest, precision, device)
         options = _session_options(threads)
@@ -88,9 +89,15 @@ def _load_session(
     path: Path, options: onnxruntime.SessionOptions, device: str
 ) -> onnxruntime.InferenceSession:
     providers = _PROVIDERS[device]
-    session = onnxruntime.InferenceSession(
-        str(path), options, providers=providers, disabled_optimizers=_DISABLED_OPTIMIZERS
-    )
+    try:
+        session = onnxruntime.InferenceSession(
+            str(path), options, providers=providers, disabled_optimizers=_DISABLED_OPTIMIZERS
+        )
+    except Exception as error:  # onnxruntime's have no base of their own
+        fault = f"{path.parent.name}/{path.name} can't be loaded: {' '.join(str(error).split())}"
+        # Another device may still take it.
+        kind = BundleError if device == "cpu" else ConfigError
+        raise kind(str(path.parent.parent), [fault]) from error
     # onnxruntime falls back to the CPU by itself, for example without a driver.
     if session.get_providers()[0] != providers[0]:
         raise ConfigError(f"device {device}", [f"onnxruntime could not start {providers[0]}"])

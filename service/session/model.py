@@ -106,7 +106,7 @@ class OnnxModel:
         tokens before each. Attention is (rows, source extent), zero behind each source's length.
         """
         if positions.max() >= self._extents["target"]:
-            self._fit("target", 2 * self._extents["target"])
+            self._fit("target", max(2 * self._extents["target"], int(positions.max()) + 1))
         shape = Shape(
             sentences=self._num_sentences,
             beams=self._beam_size,

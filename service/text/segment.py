@@ -58,7 +58,7 @@ def split_sentences(text: str, language: str) -> Iterator[Piece]:
         yield Piece(start, end)
         return
     for line in _LINE.finditer(text):
-        start = _BULLETS.match(text, *line.span()).end()  # type: ignore[union-attr]
+        start = _after(_BULLETS, text, *line.span())
         yield from _trimmed(text, _sentences(text, start, line.end(), language))
 
 
@@ -90,12 +90,12 @@ def _cut_to_windows(text: str, start: int, end: int, language: str) -> Iterator[
     while start < end:
         cut = _window_cut(text, start, language) if end - start > MAX_WINDOW else end
         yield Piece(start, cut, is_part)
-        start = _BLANK.match(text, cut, end).end()  # type: ignore[union-attr]
+        start = _after(_BLANK, text, cut, end)
 
 
 def _sentences(text: str, start: int, end: int, language: str) -> Iterator[Piece]:
     is_rest = False
-    while (start := _BLANK.match(text, start, end).end()) < end:  # type: ignore[union-attr]
+    while (start := _after(_BLANK, text, start, end)) < end:
         window = min(end, start + MAX_WINDOW)
         stops = [start + stop for stop in _stops(text[start:window], language)]
         if window < end:
@@ -107,6 +107,12 @@ def _sentences(text: str, start: int, end: int, language: str) -> Iterator[Piece
         for stop in stops:
             yield Piece(start, stop, is_rest)
             start, is_rest = stop, False
+
+
+def _after(pattern: re.Pattern[str], text: str, start: int, end: int) -> int:
+    """Where what matches at `start` ends; `start` if nothing does."""
+    match = pattern.match(text, start, end)
+    return match.end() if match else start
 
 
 def _window_cut(text: str, start: int, language: str) -> int:

@@ -21,8 +21,9 @@ def is_spaceless(character: str) -> bool:
 
 
 def is_word_character(character: str) -> bool:
-    """Whether it is a letter or digit of a script that puts spaces between words."""
-    return (character.isalnum() or character == "_") and not is_spaceless(character)
+    """Whether it is a letter, digit or accent of a script that puts spaces between words."""
+    is_part = character.isalnum() or character == "_" or _is_mark(character)
+    return is_part and not is_spaceless(character)
 
 
 def joined(left: str, right: str) -> bool:
@@ -56,4 +57,8 @@ def _clings(character: str) -> bool:
     """Whether it changes the character before it: accents, emoji modifiers, joiners."""
     if character.isascii():
         return False
-    return unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf", "Sk")
+    return _is_mark(character) or unicodedata.category(character) in ("Cf", "Sk")
+
+
+def _is_mark(character: str) -> bool:
+    return not character.isascii() and unicodedata.category(character).startswith("M")

@@ -6,8 +6,10 @@ import pytest
 
 from export.assemble import Description, graph_files, manifest_for
 from export.quantize import calibrate
-from service.bundle import Bundle, write_bundle
+from export.shortlist import build_lexicon
+from service.bundle import SHORTLIST_NAME, Bundle, write_bundle
 from tests.tiny_bundle import LIMITS, TEXT, random_sources, tiny_network
+from training.data import Example
 from training.model import Translator
 from training.vocabulary import train_vocabulary
 
@@ -44,3 +46,23 @@ def both(
     directory: Path = tmp_path_factory.mktemp("bundles") / "both"
     manifest = manifest_for(network, description, ["fp32", "int8"], {})
     return write_bundle(directory, manifest, files | {"source.model": vocabulary})
+
+
+@pytest.fixture(scope="session")
+def listed(
+    network: Translator,
+    vocabulary: bytes,
+    description: Description,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Bundle:
+    """An int8 bundle with shortlists, learned from random words."""
+    options = description.graph_options
+    sources = random_sources(24)
+    pairs = list(zip(sources, sources[::-1], strict=True))
+    lexicon = build_lexicon([Example(*pair) for pair in pairs], vocabulary, num_common=32)
+    files = graph_files(network, ["int8"], options, calibrate(network, options, pairs), lexicon)
+    files |= {"source.model": vocabulary, SHORTLIST_NAME: lexicon.to_bytes()}
+    directory: Path = tmp_path_factory.mktemp("bundles") / "listed"
+    return write_bundle(
+        directory, manifest_for(network, description, ["int8"], {}, shortlist=True), files
+    )

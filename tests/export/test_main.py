@@ -45,7 +45,7 @@ def test_a_checkpoint_becomes_a_bundle_that_verifies_and_rebuilds_itself(
 ) -> None:
     bundle, rebuilt = str(tmp_path / "bundle"), str(tmp_path / "rebuilt")
     evidence = ["--valid", pairs, "--max-bleu-loss", "100"]
-    assert main(["bundle", checkpoint, bundle, *evidence, "--test", pairs]) == 0
+    assert main(["bundle", checkpoint, bundle, *evidence, "--test", pairs, "--train", pairs]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["scores"].keys() == {"int8"}
     assert main(["verify", bundle, *evidence]) == 0

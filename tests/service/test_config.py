@@ -78,3 +78,36 @@ def test_options_that_contradict_each_other_are_refused() -> None:
 
 def test_both_ports_may_be_left_to_the_system() -> None:
     assert ServerConfig(port=0, metrics_port=0).port == 0
+
+
+def test_what_kubernetes_says_about_services_is_no_setting(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    links = {
+        "NMT_SERVICE_HOST": "10.0.0.1",
+        "NMT_SERVICE_PORT": "50051",
+        "NMT_SERVICE_PORT_GRPC": "50051",
+        "NMT_PORT": "tcp://10.0.0.1:50051",
+        "NMT_PORT_50051_TCP": "tcp://10.0.0.1:50051",
+        "NMT_PORT_50051_TCP_ADDR": "10.0.0.1",
+        "NMT_METRICS_PORT": "tcp://10.0.0.2:9464",
+    }
+    assert ServerConfig.load({}, {**links, "NMT_WORKERS": "3"}) == ServerConfig(workers=3)
+    assert all(name in caplog.text for name in links)
+
+
+@pytest.mark.parametrize("name", ["NMT_SERVICE", "NMT_PORT_GRPC", "NMT_SERVICES_HOST"])
+def test_what_only_resembles_a_variable_of_kubernetes_is_a_fault(name: str) -> None:
+    [fault] = faults_of(ServerConfig.load, {}, {name: "1"})
+    assert fault.startswith(f"{name} is not a setting")
+
+
+@pytest.mark.parametrize("value", ["inf", "1e30", "2147484"])
+def test_an_age_that_grpc_cannot_count_is_refused(value: str) -> None:
+    [fault] = faults_of(ServerConfig.load, {"max_connection_age_seconds": value}, {})
+    assert fault.endswith("expected at least 0 and at most 2147483")
+
+
+def test_an_empty_host_is_refused() -> None:
+    [fault] = faults_of(ServerConfig.load, {}, {"NMT_HOST": ""})
+    assert fault.startswith("--host is empty")

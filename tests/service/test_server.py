@@ -252,6 +252,14 @@ def test_a_taken_port_is_refused(flag: str, port: str, models: Path, server: Run
     assert f"{flag}: can't listen on localhost:{flags[flag]}" in result.stderr
 
 
+@pytest.mark.parametrize("host", ["nosuchhost.invalid", "192.0.2.1", "a" * 70])
+def test_a_host_that_is_not_here_is_refused_with_the_reason(host: str, models: Path) -> None:
+    flags = ("--port=0", "--metrics-port=0", f"--host={host}")
+    result = run_service("serve", f"--models={models}", *flags)
+    assert result.returncode == 2
+    assert f"--host: can't listen on {host}:0: " in result.stderr
+
+
 def test_an_unserved_default_model_is_refused(models: Path) -> None:
     arguments = ("--port=0", "--metrics-port=0", "--default-model=other")
     result = run_service("serve", f"--models={models}", *arguments)

@@ -47,7 +47,9 @@ WORDS = "A man in a blue shirt. Two women café!"
 
 def translate(client: Client, *contents: str, **fields: object) -> list[pb.Translation]:
     request = pb.TranslateRequest(
-        contents=contents, options=pb.DecodingOptions(max_length=12), **fields
+        contents=contents,
+        options=pb.DecodingOptions(max_length=12),
+        **fields,  # type: ignore[arg-type]
     )
     return list(client.translate(request).translations)
 

@@ -191,7 +191,7 @@ def test_an_element_of_two_sentences_is_opened_in_one_and_closed_in_the_other() 
         ((9, 20), "Quatre trois.", "4 3 5"),
     ]:
         final.append(restore(masked, sentence, aligned(masked, text, links)).text)
-    assert final == ["<b>Deux un.", "Quatre trois.</b>"]
+    assert final == ["<b>Deux un.", "Quatre trois</b>."]
 
 
 def test_html_is_written_with_entities_and_plain_text_without() -> None:

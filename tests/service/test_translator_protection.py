@@ -52,7 +52,7 @@ def test_what_the_model_cannot_spell_is_never_lost(translator: Translator, sign:
 def test_protected_spans_are_counted_in_their_text(translator: Translator) -> None:
     options = TextOptions(protected_spans={1: [(2, 5)]})
     first, second = translator.translate(["A man.", "A man in a shirt."], OPTIONS, None, options)
-    assert "man" in second.text.split()
+    assert second.text.count("man") == 1
     assert first.text == translator.translate(["A man."], OPTIONS)[0].text
     with pytest.raises(InvalidArgument, match=r"contents\[0\]: protected span 2:99"):
         translate(translator, "A man.", TextOptions(protected_spans={0: [(2, 99)]}))

@@ -89,7 +89,7 @@ class _Room:
             else:
                 elements.append(child)
         for child in begun:
-            child.place = self._first, self._first + int(np.argmax(self._sums(child)))
+            child.place = self._first, self._last - int(np.argmax(self._sums(child)[::-1]))
             self._first = child.place[1]
         for child in endless:
             child.place = self._first + int(np.argmin(self._sums(child))), self._last

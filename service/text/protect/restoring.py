@@ -14,7 +14,7 @@ from service.text.words import is_spaceless
 
 _SPECIAL = re.compile("[&<>]")
 _OPENING = "([{<«“‘„¿¡'’-/"
-_CLOSING = ")]}>»”’'.,;:!?…%"
+_CLOSING = ")]}>»”’'.,;:!?…"
 
 
 @dataclass(frozen=True, slots=True)

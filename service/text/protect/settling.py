@@ -7,7 +7,7 @@ Where there is no such word, the part goes where the links around it say.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,10 +19,13 @@ from service.text.protect.placing import Links, Weights
 from service.text.rewriting import Span
 from service.text.words import SENTENCE_SIGNS, is_loose, words
 
-# How much a word looks at what it stands for; digits seldom stand for anything but a number.
+# How much a word looks at what it stands for. A term has a translation somewhere; digits seldom
+# stand for anything but a number.
 _SURE_WEIGHT = 0.5
-_MIN_WEIGHT = 0.25
+_MIN_WEIGHT_OF_TERM = 0.25
 _MIN_WEIGHT_OF_DIGITS = 0.1
+# Punctuation says little of where words are.
+_WEIGHT_OF_SIGNS = 0.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,32 +113,34 @@ class _Settling:
         What was more than one word takes the place of its neighbours too, if they look there.
         """
         looks = self._links.inside(part.masked)
-        free = {index for index in range(len(self._words)) if self._is_free(index)}
-        best = self._best_word(part, looks, free)
+        free = [index for index in range(len(self._words)) if self._is_free(index)]
+        best = self._best_word(part.kind, looks, free)
         if best is None:
             return False
         self._owners[best] = part
         if len(words(part.stand_in)) > 1:
-            likely = {index for index in free if looks[index] >= _MIN_WEIGHT}
+            likely = {index for index in free if looks[index] >= _MIN_WEIGHT_OF_TERM}
             self._dropped |= _neighbours(best, likely)
         return True
 
-    def _best_word(self, part: Part, looks: Weights, free: Set[int]) -> int | None:
-        """The word with digits for a number; the longest that is sure, as both of `l'eau` may be;
-        or else the likeliest."""
-        digits = [index for index in free if looks[index] >= _MIN_WEIGHT_OF_DIGITS]
-        digits = [index for index in digits if self._text(self._words[index])[0].isdigit()]
-        if part.kind is Kind.NUMBER and digits:
-            return max(digits, key=lambda index: (looks[index], -index))
+    def _best_word(self, kind: Kind, looks: Weights, free: Sequence[int]) -> int | None:
+        """The longest word that is sure, as both of `l'eau` may be; else what is likely at all."""
         sure = [index for index in free if looks[index] >= _SURE_WEIGHT]
+        if kind is Kind.NUMBER:
+            digits = [index for index in free if looks[index] >= _MIN_WEIGHT_OF_DIGITS]
+            digits = [index for index in digits if self._text(self._words[index])[0].isdigit()]
+            sure = digits or sure
         if sure:
-            return max(sure, key=lambda index: (self._length(index), looks[index], -index))
-        likely = [index for index in free if looks[index] >= _MIN_WEIGHT]
-        return max(likely, key=lambda index: (looks[index], -index), default=None)
+            return max(sure, key=lambda index: (self._length(index), looks[index]))
+        likely = [index for index in free if looks[index] >= _MIN_WEIGHT_OF_TERM]
+        return max(likely, key=lambda index: looks[index]) if kind is Kind.TERM and likely else None
 
     def _is_free(self, index: int) -> bool:
+        """Whether a word may stand for a part: it has no place yet, and is no `c` of `c'est`."""
         is_taken = index in self._owners or index in self._dropped
-        return not is_taken and self._text(self._words[index])[0].isalnum()
+        end = self._words[index].end
+        is_elided = self._decoded.text[end : end + 1] in ("'", "’")
+        return not (is_taken or is_elided) and self._text(self._words[index])[0].isalnum()
 
     def _length(self, index: int) -> int:
         return self._words[index].end - self._words[index].start
@@ -200,5 +205,6 @@ def _word_weights(decoded: Decoded, words: Sequence[Word]) -> Weights:
     for index, word in enumerate(words):
         first, last = bisect_right(ends, word.start), bisect_left(starts, word.end)
         if first < last:
-            rows[index] = weights[first:last].mean(axis=0)
+            is_sign = not decoded.text[word.start].isalnum()
+            rows[index] = weights[first:last].mean(axis=0) * (_WEIGHT_OF_SIGNS if is_sign else 1)
     return rows
