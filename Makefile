@@ -51,8 +51,12 @@ proto: $(VENV)/.full  ## regenerate service/pb from proto/
 train-%: $(VENV)/.full
 	$(BIN)/python -m training train training/configs/$*-en-fr.toml --data-dir $(DATA) --resume auto
 	rm -rf models/.new && $(BIN)/python -m export bundle runs/$*-en-fr/best.pt models/.new \
-		--valid $(DATA)/valid.tsv.gz --test $(DATA)/test.tsv.gz
+		--train $(DATA)/train.tsv.gz --valid $(DATA)/valid.tsv.gz --test $(DATA)/test.tsv.gz
 	rm -rf models/$*-en-fr && mv models/.new models/$*-en-fr
+# The recurrent student also learns from the Transformer's translations of the training sources.
+train-bahdanau: runs/distilled-en-fr.tsv.gz
+runs/distilled-en-fr.tsv.gz: | $(VENV)/.full
+	$(BIN)/python -m training distill runs/transformer-en-fr/best.pt $@ --data-dir $(DATA)
 train-transformer:  ## train, export and verify transformer-en-fr (hours; resumes)
 train-bahdanau:  ## train, export and verify bahdanau-en-fr (hours; resumes)
 

@@ -19,12 +19,14 @@ import onnx
 from export.alignment import best_attention_layer
 from export.assemble import Description
 from export.build import Evidence, build_bundle
-from export.rebuild import attention_layer_of, network_of, rebuild
+from export.graphs import num_attention_layers
+from export.rebuild import GRAPHS, attention_layer_of, load_graph, network_of, rebuild
 from export.verify import EvalSet, ParityError, Tolerances, verify
 from service.bundle import PRECISIONS, Limits, read_bundle
 from service.errors import BundleError
 from training.checkpoint import load_translator
 from training.data import Example, encode_pairs, read_pairs
+from training.model import Translator
 from training.vocabulary import load_vocabulary
 
 
@@ -43,9 +45,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options.command(options)
     except (BundleError, ParityError, OSError, ValueError) as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 1
+        print(f"{parser.prog}: {' '.join(str(error).split())}", file=sys.stderr)
+        # 2: it was asked for something wrong, rather than that it failed.
+        return 1 if isinstance(error, BundleError | ParityError) else 2
     return 0
+
+
+def _positive(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not at least 1")
+    return number
 
 
 def _add_bundle(parser: argparse.ArgumentParser) -> None:
@@ -60,15 +69,15 @@ def _add_bundle(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--train", type=Path, help="gzipped pairs to learn shortlists from; default: none"
     )
-    parser.add_argument("--max-source-tokens", type=int, default=256)
-    parser.add_argument("--max-target-tokens", type=int, default=256)
+    parser.add_argument("--max-source-tokens", type=_positive, default=256)
+    parser.add_argument("--max-target-tokens", type=_positive, default=256)
     parser.add_argument(
         "--preferred-source-tokens",
         type=int,
         default=32,
         help="longer sentences are split, since training has so few; 0: none is, if it fits",
     )
-    parser.add_argument("--calibration-sentences", type=int, default=400)
+    parser.add_argument("--calibration-sentences", type=_positive, default=400)
     parser.add_argument(
         "--attention-layer", type=int, help="that is returned; default: the one that aligns best"
     )
@@ -78,7 +87,9 @@ def _add_bundle(parser: argparse.ArgumentParser) -> None:
 
 def _add_evidence(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--valid", type=Path, required=True, help="gzipped pairs to verify on")
-    parser.add_argument("--sentences", type=int, help="verify on as many of them; default: all")
+    parser.add_argument(
+        "--sentences", type=_positive, help="verify on as many of them; default: all"
+    )
     parser.add_argument("--max-bleu-loss", type=float, default=0.4, help="that int8 may cost")
 
 
@@ -86,8 +97,9 @@ def _bundle(options: argparse.Namespace) -> None:
     trained = load_translator(options.checkpoint)
     data = trained.config.data
     column = data.source_column
+    if options.directory.exists():  # which is noticed anyway, minutes later
+        raise ValueError(f"{options.directory} exists; remove it or choose another name")
     calibration = _calibration(options.valid, column, trained.vocabulary, options)
-    layer = options.attention_layer
     description = Description(
         name=options.name or trained.config.name,
         version=options.version,
@@ -96,9 +108,7 @@ def _bundle(options: argparse.Namespace) -> None:
         limits=Limits(
             options.max_source_tokens, options.max_target_tokens, options.preferred_source_tokens
         ),
-        attention_layer=best_attention_layer(trained.model, calibration)
-        if layer is None
-        else layer,
+        attention_layer=_attention_layer(trained.model, calibration, options.attention_layer),
     )
     evidence = Evidence(
         calibration,
@@ -123,8 +133,24 @@ def _calibration(
         for example in _examples(path, source_column, vocabulary)
         if len(example.source_ids) <= limits[0] and len(example.target_ids) < limits[1]
     ]
+    if not examples:
+        raise ValueError(
+            f"no pair of {path} has at most {limits[0]} source and {limits[1]} target tokens; "
+            "raise --max-source-tokens or --max-target-tokens"
+        )
     examples.sort(key=lambda example: len(example.source_ids))
     return examples[:: max(1, len(examples) // options.calibration_sentences)]
+
+
+def _attention_layer(model: Translator, calibration: Sequence[Example], wanted: int | None) -> int:
+    if wanted is None:
+        return best_attention_layer(model, calibration)
+    if not 0 <= wanted < (count := num_attention_layers(model)):
+        raise ValueError(
+            f"--attention-layer is {wanted}; the network's are 0 to {count - 1}, leave it out for "
+            "the one that aligns best"
+        )
+    return wanted
 
 
 def _examples(path: Path, source_column: int, vocabulary: bytes) -> list[Example]:
@@ -165,9 +191,9 @@ def _inspect(options: argparse.Namespace) -> None:
     bundle = read_bundle(options.bundle)
     manifest = bundle.manifest
     graphs = {
-        f"{precision}/{graph}": dict(_operators(bundle.graph_path(precision, graph)))
+        f"{precision}/{graph}": dict(_operators(load_graph(bundle, precision, graph)))
         for precision in manifest.precisions
-        for graph in ("encoder", "step")
+        for graph in GRAPHS
     }
     summary = {
         "model": f"{manifest.name} {manifest.version} ({manifest.architecture})",
@@ -179,9 +205,8 @@ def _inspect(options: argparse.Namespace) -> None:
     print(json.dumps(summary, indent=2))
 
 
-def _operators(path: Path) -> list[tuple[str, int]]:
-    nodes = onnx.load(path, load_external_data=False).graph.node
-    return Counter(node.op_type for node in nodes).most_common()
+def _operators(model: onnx.ModelProto) -> list[tuple[str, int]]:
+    return Counter(node.op_type for node in model.graph.node).most_common()
 
 
 def _results(provenance: Mapping[str, Any]) -> dict[str, Any]:

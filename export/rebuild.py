@@ -7,30 +7,46 @@ so that float32 graphs made from them are the closest there are to what is serve
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Final, Literal
 
 import numpy as np
 import onnx
 import torch
+from google.protobuf.message import DecodeError
 from torch import Tensor
 
 from export.assemble import ATTENTION_LAYER, NETWORK, graph_files
 from export.graphs import SCALE, GraphOptions, gru_parameters, weights_of
 from export.graphs.builder import Array
 from service.bundle import Bundle, write_bundle
+from service.errors import BundleError
 from training.model import Translator, build_model
+
+GRAPHS: Final[tuple[Literal["encoder", "step"], ...]] = ("encoder", "step")
 
 
 def network_of(bundle: Bundle) -> Translator:
     """The torch network in evaluation mode, from the most precise graphs that the bundle has."""
-    model = build_model(bundle.manifest.provenance[NETWORK])
+    model = build_model(_provenance(bundle, NETWORK))
     model.load_state_dict(network_weights(bundle, model))
     return model.eval()
 
 
 def attention_layer_of(bundle: Bundle) -> int:
     """The decoder layer of the network whose attention the bundle returns."""
-    layer: int = bundle.manifest.provenance[ATTENTION_LAYER]
+    layer: int = _provenance(bundle, ATTENTION_LAYER)
     return layer
+
+
+def load_graph(
+    bundle: Bundle, precision: str, graph: Literal["encoder", "step"]
+) -> onnx.ModelProto:
+    """The graph as onnx reads it. Raises BundleError if it is none."""
+    try:
+        return onnx.load(bundle.graph_path(precision, graph), load_external_data=False)
+    except DecodeError as error:
+        fault = f"{precision}/{graph}.onnx is no ONNX graph; export the model again"
+        raise BundleError(str(bundle.directory), [fault]) from error
 
 
 def rebuild(bundle: Bundle, directory: Path) -> Bundle:
@@ -56,13 +72,21 @@ def network_weights(bundle: Bundle, model: Translator) -> dict[str, Tensor]:
     """The state dict of `model` from the graphs of a bundle."""
     precision = "fp32" if "fp32" in bundle.manifest.precisions else "int8"
     kept: dict[str, Array] = {}
-    for graph in ("encoder", "step"):
-        kept |= weights_of(onnx.load(bundle.graph_path(precision, graph)))
+    for graph in GRAPHS:
+        kept |= weights_of(load_graph(bundle, precision, graph))
     kept |= gru_parameters(kept)
     return {
         name: torch.tensor(_parameter(kept, name)).reshape(like.shape)
         for name, like in model.state_dict().items()
     }
+
+
+def _provenance(bundle: Bundle, key: str) -> Any:
+    try:
+        return bundle.manifest.provenance[key]
+    except KeyError:
+        fault = f"its provenance has no {key!r}; export the model again"
+        raise BundleError(str(bundle.directory), [fault]) from None
 
 
 def _parameter(kept: Mapping[str, Array], name: str) -> Array:

@@ -5,35 +5,21 @@ Exit codes: 0 done, 1 it failed, 2 it was asked for something wrong. Errors go t
 
 import argparse
 import os
-import shutil
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from service.config import DEFAULT_ADDRESS, ServerConfig, add_flags, given_flags
-from service.errors import (
-    BundleError,
-    ConfigError,
-    InvalidArgument,
-    StartupError,
-    TranslationError,
-)
+from service.errors import BundleError, ConfigError, StartupError, TranslationError
 
 # The rest is imported by the command that needs it: a client needs no onnxruntime.
 if TYPE_CHECKING:
     from service.bundle import Bundle
-    from service.client import Client
-    from service.client.local import LocalClient
-    from service.pb import translation_pb2 as pb
 
 PROGRAM = "python -m service"
-# Lines of standard input that are sent together: decoded side by side, and printed together.
-LINES_PER_REQUEST = 64
 _ROW = "{:24} {:10} {:14} {:12} {:16} {:>8}".format
 
 
@@ -123,83 +109,15 @@ def _serve(options: argparse.Namespace) -> None:
     serve(ServerConfig.load(given_flags(options), os.environ))
 
 
-def _translate(options: argparse.Namespace) -> None:
-    from service.client.terminal import Style, translation_lines
+def _translate(options: argparse.Namespace) -> int:
+    from service.client.command import translate
 
-    # Like other filters: end quietly when the reader of a pipe has gone.
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    lines = options.texts or (line.rstrip("\n") for line in _stdin())
-    size = 1 if sys.stdin.isatty() and not options.texts else LINES_PER_REQUEST
-    style = Style(
-        scores=options.n_best is not None,
-        attention=options.attention,
-        single_line=not options.texts,
-        max_width=shutil.get_terminal_size().columns,
-        colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ,
-    )
-    with _client(options) as client:
-        for contents in _chunks(lines, size):
-            response = client.translate(_request(contents, options))
-            for translation in response.translations:
-                print(*translation_lines(translation, style), sep="\n")
-            sys.stdout.flush()
-
-
-def _stdin() -> TextIO:
-    """Standard input as UTF-8; bytes that aren't become what `_request` refuses."""
-    return open(sys.stdin.fileno(), encoding="utf-8", errors="surrogateescape", closefd=False)
-
-
-def _client(options: argparse.Namespace) -> "AbstractContextManager[Client | LocalClient]":
-    if options.models:
-        from service.client.local import LocalClient
-
-        return LocalClient(options.models)
-    from service.client import Client
-
-    return Client(options.server)
-
-
-def _request(contents: Sequence[str], options: argparse.Namespace) -> "pb.TranslateRequest":
-    from service.pb import translation_pb2 as pb
-
-    # N best need N beams; whoever asks for them without a beam size means that.
-    beam_size = options.beam_size if options.beam_size is not None else options.n_best
     try:
-        return pb.TranslateRequest(
-            contents=contents,
-            model=options.model,
-            source_language_code=options.source,
-            target_language_code=options.target,
-            options=pb.DecodingOptions(beam_size=beam_size, num_hypotheses=options.n_best),
-            include_attention=options.attention,
-            mime_type="text/html" if options.html else "",
-            text_options=_text_options(options),
-        )
-    except UnicodeError:
-        raise InvalidArgument("a text is not UTF-8; convert it first, with iconv") from None
-    except ValueError as error:  # an integer of more than 32 bits
-        raise InvalidArgument(str(error)) from None
-
-
-def _text_options(options: argparse.Namespace) -> "pb.TextOptions":
-    from service.pb import translation_pb2 as pb
-
-    return pb.TextOptions(
-        split_sentences=not options.whole_lines,
-        long_sentences=pb.LONG_SENTENCES_REFUSE if options.refuse_long else None,
-        no_break_spaces=options.no_break_spaces,
-        protect=[f"PROTECTED_KIND_{kind.upper()}" for kind in options.protect],
-        glossary=[
-            pb.GlossaryTerm(source=source, target=target) for source, _, target in options.term
-        ],
-    )
-
-
-def _chunks(lines: Iterable[str], size: int) -> Iterator[list[str]]:
-    iterator = iter(lines)
-    while chunk := list(islice(iterator, size)):
-        yield chunk
+        translate(options)
+    except OSError as error:
+        print(f"{PROGRAM} translate: {error.strerror or error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -80,6 +80,9 @@ class ServerConfig:
         262_144, "source tokens that may wait per model; more are refused", low=1
     )
     max_contents: int = _option(256, "texts in one request", low=1, high=100_000)
+    max_characters: int = _option(
+        1 << 20, "characters (code points) in all texts of one request together", low=1
+    )
     max_message_bytes: int = _option(
         16 << 20, "bytes of one message, in either direction", low=1024, high=(1 << 31) - 1
     )

@@ -37,7 +37,7 @@ def test_greedy_float32_translations_are_those_of_ctranslate2(tmp_path: Path) ->
     assert isinstance(network, Transformer)
     theirs = translated_by_ctranslate2(network, sources, tmp_path / "peer")
     graphs = Graphs.load(rebuild(shipped, tmp_path / "fp32"), "fp32")
-    options = DecodingOptions(max_length=MAX_LENGTH, max_length_ratio=0)
+    options = DecodingOptions(max_length=MAX_LENGTH, max_length_ratio=0, shortlist=False)
     results = decode(OnnxModel(graphs, MAX_ROWS), sources, options, max_rows=MAX_ROWS)
     ours = [hypotheses[0].ids for hypotheses in results]
 

@@ -1,4 +1,9 @@
-"""The command line: `python -m training train CONFIG`, `... evaluate CHECKPOINT`."""
+"""The command line of training.
+
+python -m training train CONFIG
+python -m training evaluate CHECKPOINT
+python -m training distill CHECKPOINT OUTPUT
+"""
 
 import argparse
 import dataclasses
@@ -11,6 +16,7 @@ from service.decoding import DecodingOptions
 from service.errors import TranslationError
 from training.checkpoint import load_translator
 from training.config import TrainingConfig, load_config
+from training.distill import distill, write_pairs
 from training.evaluate import corpus_bleu, load_eval_set, translate
 from training.memory import keep_freed_memory
 from training.train import resume, start
@@ -18,15 +24,22 @@ from training.vocabulary import load_vocabulary
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m training",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = parser.add_subparsers(required=True)
     _add_train(commands.add_parser("train", help="train a translator"))
     _add_evaluate(commands.add_parser("evaluate", help="score a checkpoint"))
+    _add_distill(
+        commands.add_parser("distill", help="write a teacher's translations of its training set")
+    )
     options = parser.parse_args(arguments)
     try:
         status: int = options.command(options)
-    except (OSError, ValueError, TranslationError) as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
+    except (OSError, ValueError, FloatingPointError, TranslationError) as error:
+        print(f"{parser.prog}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     return status
 
@@ -91,6 +104,25 @@ def _evaluate(options: argparse.Namespace) -> int:
     return 0
 
 
+def _add_distill(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("checkpoint", type=Path, help="best.pt of the teacher's run")
+    parser.add_argument("output", type=Path, help="a file for data.distilled, gzipped")
+    parser.add_argument("--beam-size", type=int, default=4)
+    parser.add_argument("--data-dir", help="overrides data.data_dir of the checkpoint")
+    parser.set_defaults(command=_distill)
+
+
+def _distill(options: argparse.Namespace) -> int:
+    teacher = load_translator(options.checkpoint)
+    data = teacher.config.data
+    path = Path(options.data_dir or data.data_dir, data.train)
+    sources, _ = load_eval_set(path, data.source_column)
+    pairs = distill(teacher, sources, DecodingOptions(beam_size=options.beam_size))
+    write_pairs(options.output, pairs, data.source_column)
+    print(f"{len(pairs)} of {len(sources)} sources of {path.name} translated, step {teacher.step}")
+    return 0
+
+
 def _overridden(config: TrainingConfig, options: argparse.Namespace) -> TrainingConfig:
     if options.data_dir is not None:
         config = dataclasses.replace(
@@ -100,7 +132,7 @@ def _overridden(config: TrainingConfig, options: argparse.Namespace) -> Training
         config = dataclasses.replace(
             config, run=dataclasses.replace(config.run, total_steps=options.total_steps)
         )
-    return config
+    return TrainingConfig.from_dict(config.to_dict())  # which checks it
 
 
 if __name__ == "__main__":

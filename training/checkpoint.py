@@ -5,7 +5,6 @@ Both files of a run hold `config`, `model_config`, `vocabulary`, `step`, `best_b
 """
 
 import os
-import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,15 +38,18 @@ def load_translator(path: Path) -> TrainedTranslator:
         FileNotFoundError, CheckpointError: as `load_checkpoint`.
     """
     state = load_checkpoint(path)
-    model = build_model(state["model_config"])
-    model.load_state_dict(state["average"])
-    return TrainedTranslator(
-        model=model.eval(),
-        vocabulary=tensor_to_bytes(state["vocabulary"]),
-        config=TrainingConfig.from_dict(state["config"]),
-        step=state["step"],
-        validation_bleu=state["best_bleu"],
-    )
+    try:
+        model = build_model(state["model_config"])
+        model.load_state_dict(state["average"])
+        return TrainedTranslator(
+            model=model.eval(),
+            vocabulary=tensor_to_bytes(state["vocabulary"]),
+            config=TrainingConfig.from_dict(state["config"]),
+            step=state["step"],
+            validation_bleu=state["best_bleu"],
+        )
+    except (KeyError, TypeError, AttributeError, RuntimeError) as exc:
+        raise _no_checkpoint(path) from exc
 
 
 def save_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
@@ -68,13 +70,21 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: if there is none.
-        CheckpointError: if the file holds anything but tensors and plain values.
+        CheckpointError: if the file holds anything but tensors and plain values, or less than all.
     """
+    with path.open("rb"):
+        pass  # or it is not there, and not ours to read
     try:
-        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as exc:
-        raise CheckpointError(f"{path} is no checkpoint; give a run's best.pt or last.pt") from exc
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as exc:  # torch has many for what it can't read, OSError among them
+        raise _no_checkpoint(path) from exc
+    if not isinstance(state, dict):
+        raise _no_checkpoint(path)
     return state
+
+
+def _no_checkpoint(path: Path) -> CheckpointError:
+    return CheckpointError(f"{path} is no checkpoint; give a run's best.pt or last.pt")
 
 
 def bytes_to_tensor(content: bytes) -> torch.Tensor:

@@ -4,6 +4,7 @@ Refuses unknown, missing and mistyped keys, all named at once, before any work s
 `[model]` section is passed as it is to `training.model.build_model`, which checks it.
 """
 
+import math
 import tomllib
 import typing
 from collections.abc import Mapping
@@ -127,6 +128,7 @@ class TrainingConfig:
         if not isinstance(table.get("name"), str):
             faults.append('name = "..." is missing')
         if not faults:
+            faults += _out_of_range(sections)
             faults += _contradictions(sections["data"], sections["optimizer"])
         if faults:
             raise ConfigError("; ".join(faults))
@@ -183,6 +185,39 @@ def _fits(value: Any, kind: Any) -> bool:
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, int | float if kind is float else kind)
+
+
+# Of values that could not be trained with; inclusive.
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "data.max_tokens": (2, math.inf),
+    "data.batch_tokens": (1, math.inf),
+    "vocabulary.size": (1, math.inf),
+    "vocabulary.character_coverage": (0, 1),
+    "augment.join": (0, 1),
+    "augment.max_joined": (2, math.inf),
+    "augment.upper_case": (0, 1),
+    "augment.lower_case_source": (0, 1),
+    "augment.source_splits": (0, 1),
+    "augment.target_splits": (0, 1),
+    "run.total_steps": (1, math.inf),
+    "run.threads": (1, math.inf),
+    "run.label_smoothing": (0, 1),
+    "run.ema_decay": (0, 1),
+    "run.validate_every_steps": (1, math.inf),
+    "run.validation_sentences": (1, math.inf),
+    "run.log_every_steps": (1, math.inf),
+}
+
+
+def _out_of_range(sections: Mapping[str, Any]) -> list[str]:
+    faults = []
+    for path, (low, high) in _RANGES.items():
+        section, key = path.split(".")
+        value = getattr(sections[section], key)
+        if not low <= value <= high:
+            limit = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
+            faults.append(f"{path} = {value} must be {limit}")
+    return faults
 
 
 def _contradictions(data: DataConfig, optimizer: OptimizerConfig) -> list[str]:

@@ -8,6 +8,7 @@ from (epoch, batch index), if `TrainingSet.fingerprint` says that it is still th
 import gzip
 import hashlib
 import logging
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,16 +55,20 @@ def read_pairs(path: Path, source_column: int = 0) -> list[Pair]:
     """Read `text<TAB>text` lines from a gzip file, the source in the given column, 0 or 1.
 
     Raises:
-        ValueError: naming the line that has not two columns.
+        ValueError: naming the line that has not two columns, or the file if it is empty or is no
+            gzipped UTF-8.
     """
-    pairs = []
-    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
-        for number, line in enumerate(lines, start=1):
-            columns = line.rstrip("\n").split("\t")
-            if len(columns) != 2:
-                raise ValueError(f"{path}:{number} has {len(columns)} columns, expected 2")
-            pairs.append(Pair(columns[source_column], columns[1 - source_column]))
-    return pairs
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
+            rows = [line.rstrip("\n").split("\t") for line in lines]
+    except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError) as exc:
+        raise ValueError(f"{path} is no gzipped UTF-8 text: {exc}") from exc
+    for number, columns in enumerate(rows, start=1):
+        if len(columns) != 2:
+            raise ValueError(f"{path}:{number} has {len(columns)} columns, expected 2")
+    if not rows:
+        raise ValueError(f"{path} is empty; it must hold lines of text<TAB>text")
+    return [Pair(columns[source_column], columns[1 - source_column]) for columns in rows]
 
 
 class TrainingSet:
@@ -89,6 +94,11 @@ class TrainingSet:
         examples = encode_pairs(self._tokenizer, pairs)
         self._pairs = [p for p, e in zip(pairs, examples, strict=True) if self._is_sound(e)]
         logger.info("%d pairs, %d dropped", len(self._pairs), len(pairs) - len(self._pairs))
+        if not self._pairs:
+            raise ValueError(
+                f"none of {len(pairs)} pairs is fit to train on; see data.max_tokens = "
+                f"{config.max_tokens} and data.max_length_ratio = {config.max_length_ratio}"
+            )
         bounds = (config.max_tokens, config.max_length_ratio, config.batch_tokens)
         self.fingerprint = _fingerprint(vocabulary, bounds, augment, seed, self._pairs)
 

@@ -11,7 +11,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -245,14 +245,33 @@ def start(config: TrainingConfig, directory: Path) -> Trainer:
 def resume(directory: Path, config: TrainingConfig) -> Trainer:
     """Continue the run in `directory` from its last checkpoint and vocabulary.
 
-    What `config` says now holds from here on, except for the model and the vocabulary.
+    What `config` says now holds from here on, dropout included, except for the vocabulary.
+
+    Raises:
+        ValueError: if the model or the kind of optimizer is another one.
     """
     state = load_checkpoint(directory / "last.pt")
     vocabulary = tensor_to_bytes(state["vocabulary"])
     pairs = list(chain.from_iterable(_read_training_pairs(config)))
     trainer = Trainer(config, directory, vocabulary, pairs)
+    if changes := _changes(state, trainer):
+        raise ValueError(
+            f"the run in {directory} was of another model: {'; '.join(changes)}; "
+            "change the configuration back, or name another directory"
+        )
     trainer.restore(state)
     return trainer
+
+
+def _changes(state: Mapping[str, Any], trainer: Trainer) -> list[str]:
+    """What the saved weights and moments don't fit any more; dropout has neither."""
+    was = state["model_config"] | {"optimizer": state["config"]["optimizer"]["name"]}
+    wanted = trainer.model.config_dict() | {"optimizer": trainer.config.optimizer.name}
+    return [
+        f"{key} was {was[key]}, {wanted[key]} is wanted"
+        for key in sorted(was.keys() & wanted.keys())
+        if was[key] != wanted[key] and not key.endswith("dropout")
+    ]
 
 
 def _read_training_pairs(config: TrainingConfig) -> list[list[Pair]]:

@@ -11,6 +11,7 @@ import itertools
 import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import sentencepiece
@@ -40,10 +41,10 @@ def train_vocabulary(sentences: Iterable[str], size: int, character_coverage: fl
     running text) become UTF-8 byte pieces.
 
     Raises:
-        RuntimeError: from sentencepiece, if the text is too small for `size` pieces.
+        ValueError: if the text is too small for `size` pieces, or `size` for its characters.
     """
     model = io.BytesIO()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, _named(size):
         rules = Path(folder, "rules.tsv")
         rules.write_text(normalization_rules(), encoding="utf-8")
         sentencepiece.SentencePieceTrainer.train(
@@ -66,6 +67,15 @@ def train_vocabulary(sentences: Iterable[str], size: int, character_coverage: fl
             minloglevel=2,
         )
     return model.getvalue()
+
+
+@contextmanager
+def _named(size: int) -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:  # "Internal: src/….cc(604) [condition] what is wrong"
+        reason = str(error).rpartition("] ")[2]
+        raise ValueError(f"vocabulary.size = {size} doesn't suit the text: {reason}") from error
 
 
 def load_vocabulary(model: bytes) -> Tokenizer:

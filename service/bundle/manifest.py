@@ -105,7 +105,7 @@ class Limits(Record):
     def faults(self) -> Iterator[str]:
         yield from _below(self, 1, "max_source_tokens", "max_target_tokens")
         yield from _below(self, 0, "preferred_source_tokens")
-        if self.preferred_source_tokens > self.max_source_tokens:
+        if self.preferred_source_tokens > max(0, self.max_source_tokens):
             yield (
                 f"preferred_source_tokens is {self.preferred_source_tokens}, max_source_tokens is "
                 f"{self.max_source_tokens}"
@@ -227,7 +227,7 @@ class Manifest(Record):
             yield from spec.axis_faults("sentence * beam", ("source", "target"))
         names = [spec.name for spec in self.memory + self.shortlist + self.state]
         for name in sorted({name for name in names if names.count(name) > 1}):
-            yield f"memory, shortlist and state have {name!r} more than once"
+            yield f"memory and state have {name!r} more than once"
 
     def _file_faults(self) -> Iterator[str]:
         if not self.precisions or len(set(self.precisions)) < len(self.precisions):

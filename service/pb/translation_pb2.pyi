@@ -194,7 +194,7 @@ class Token(_message.Message):
     def __init__(self, text: _Optional[str] = ..., begin: _Optional[int] = ..., end: _Optional[int] = ...) -> None: ...
 
 class DecodingOptions(_message.Message):
-    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_length", "max_length_ratio", "stopping", "patience")
+    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_length", "max_length_ratio", "stopping", "patience", "shortlist")
     BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
     NUM_HYPOTHESES_FIELD_NUMBER: _ClassVar[int]
     LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
@@ -202,6 +202,7 @@ class DecodingOptions(_message.Message):
     MAX_LENGTH_RATIO_FIELD_NUMBER: _ClassVar[int]
     STOPPING_FIELD_NUMBER: _ClassVar[int]
     PATIENCE_FIELD_NUMBER: _ClassVar[int]
+    SHORTLIST_FIELD_NUMBER: _ClassVar[int]
     beam_size: int
     num_hypotheses: int
     length_penalty: float
@@ -209,7 +210,8 @@ class DecodingOptions(_message.Message):
     max_length_ratio: float
     stopping: Stopping
     patience: float
-    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_length: _Optional[int] = ..., max_length_ratio: _Optional[float] = ..., stopping: _Optional[_Union[Stopping, str]] = ..., patience: _Optional[float] = ...) -> None: ...
+    shortlist: bool
+    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_length: _Optional[int] = ..., max_length_ratio: _Optional[float] = ..., stopping: _Optional[_Union[Stopping, str]] = ..., patience: _Optional[float] = ..., shortlist: _Optional[bool] = ...) -> None: ...
 
 class ListModelsRequest(_message.Message):
     __slots__ = ()
@@ -250,13 +252,15 @@ class Model(_message.Message):
     def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., architecture: _Optional[str] = ..., precision: _Optional[str] = ..., max_source_tokens: _Optional[int] = ..., preferred_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., default_options: _Optional[_Union[DecodingOptions, _Mapping]] = ...) -> None: ...
 
 class Limits(_message.Message):
-    __slots__ = ("max_contents", "max_message_bytes", "max_beam_size", "default_deadline_seconds")
+    __slots__ = ("max_contents", "max_message_bytes", "max_beam_size", "default_deadline_seconds", "max_characters")
     MAX_CONTENTS_FIELD_NUMBER: _ClassVar[int]
     MAX_MESSAGE_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_DEADLINE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    MAX_CHARACTERS_FIELD_NUMBER: _ClassVar[int]
     max_contents: int
     max_message_bytes: int
     max_beam_size: int
     default_deadline_seconds: float
-    def __init__(self, max_contents: _Optional[int] = ..., max_message_bytes: _Optional[int] = ..., max_beam_size: _Optional[int] = ..., default_deadline_seconds: _Optional[float] = ...) -> None: ...
+    max_characters: int
+    def __init__(self, max_contents: _Optional[int] = ..., max_message_bytes: _Optional[int] = ..., max_beam_size: _Optional[int] = ..., default_deadline_seconds: _Optional[float] = ..., max_characters: _Optional[int] = ...) -> None: ...

@@ -1,7 +1,7 @@
 """Between messages and domain objects, field by field; no decisions but absent = default."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from service.decoding import DecodingOptions, FinishReason, Stopping
@@ -18,6 +18,7 @@ from service.translator import (
     TranslatedHypothesis,
     Translation,
     Translator,
+    check_size,
 )
 
 _FINISH_REASONS = {
@@ -109,13 +110,35 @@ def options_to_message(options: DecodingOptions) -> pb.DecodingOptions:
         max_length_ratio=options.max_length_ratio,
         stopping=_STOPPING[options.stopping],
         patience=options.patience,
+        shortlist=options.shortlist,
     )
 
 
-def translation_to_message(
-    translation: Translation, translator: Translator, detection: Detection | None
-) -> pb.Translation:
-    manifest = translator.manifest
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """A translation, who made it, and what is known of its source; None if that was given."""
+
+    translation: Translation
+    translator: Translator
+    detection: Detection | None
+
+
+def response_message(answers: Sequence[Answer], max_bytes: int) -> pb.TranslateResponse:
+    """All answers; raises InvalidArgument as soon as they have more than `max_bytes`."""
+    # gRPC would refuse the whole with RESOURCE_EXHAUSTED, which clients retry, in vain.
+    response, size = pb.TranslateResponse(), 0
+    for answer in answers:
+        message = _translation(answer)
+        size += message.ByteSize()
+        check_size(size, max_bytes)
+        response.translations.append(message)
+    check_size(response.ByteSize(), max_bytes)
+    return response
+
+
+def _translation(answer: Answer) -> pb.Translation:
+    translation, detection = answer.translation, answer.detection
+    manifest = answer.translator.manifest
     return pb.Translation(
         translated_text=translation.text,
         model=manifest.name,

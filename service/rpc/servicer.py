@@ -6,7 +6,7 @@ Runs on the event loop and keeps it free: nothing here blocks, and decoding happ
 import asyncio
 import itertools
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
@@ -21,21 +21,20 @@ from service.pb.translation_pb2_grpc import (
     add_TranslationServiceServicer_to_server,
 )
 from service.rpc.convert import (
+    Answer,
     model_to_message,
     options_from_message,
+    response_message,
     text_options_from_message,
-    translation_to_message,
 )
 from service.rpc.models import ServedModel
 from service.rpc.routing import Router
 from service.rpc.shares import Share, share_out
 from service.rpc.status import abort
 from service.text.detection import LanguageDetector
-from service.translator import TextOptions
+from service.translator import MAX_INLINE_BYTES, TextOptions, least_bytes
 
 TRANSLATION_SERVICE: str = pb.DESCRIPTOR.services_by_name["TranslationService"].full_name
-# Sentences of one answer that are written on the event loop, in a few milliseconds.
-_MAX_INLINE_SENTENCES = 256
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 _Response = TypeVar("_Response")
 
@@ -45,6 +44,7 @@ class RequestLimits:
     """What one request may ask, whatever the model."""
 
     max_contents: int
+    max_characters: int
     max_message_bytes: int
     max_rows: int
     default_deadline_seconds: float
@@ -53,6 +53,7 @@ class RequestLimits:
     def of(cls, config: ServerConfig) -> "RequestLimits":
         return cls(
             config.max_contents,
+            config.max_characters,
             config.max_message_bytes,
             config.max_rows,
             config.default_deadline_seconds,
@@ -82,15 +83,17 @@ class TranslationServicer(TranslationServiceServicer):
     ) -> pb.TranslateResponse:
         """`Translate` without gRPC, within `remaining` seconds; raises TranslationError."""
         deadline = time.monotonic() + self._seconds(remaining)
-        self._check_contents(len(request.contents))
+        self._check_contents(request.contents)
         text_options = text_options_from_message(request)
         shares = await share_out(request, self._loaded(), self._detector)
-        messages: dict[int, pb.Translation] = {}
+        limit = self._limits.max_message_bytes
+        answers: dict[int, Answer] = {}
         for share in shares:
-            messages |= await _translated(request, share, text_options, deadline)
-        response = pb.TranslateResponse(translations=[m for _, m in sorted(messages.items())])
-        self._check_size(response)
-        return response
+            answers |= await _translated(request, share, text_options, deadline, limit)
+        in_order = [answer for _, answer in sorted(answers.items())]
+        if sum(least_bytes(answer.translation) for answer in in_order) <= MAX_INLINE_BYTES:
+            return response_message(in_order, limit)
+        return await asyncio.to_thread(response_message, in_order, limit)
 
     async def list_models(self) -> pb.ListModelsResponse:
         """`ListModels` without gRPC; raises TranslationError."""
@@ -100,6 +103,7 @@ class TranslationServicer(TranslationServiceServicer):
             default_model=router.default,
             limits=pb.Limits(
                 max_contents=limits.max_contents,
+                max_characters=limits.max_characters,
                 max_message_bytes=limits.max_message_bytes,
                 max_beam_size=min(MAX_BEAM_SIZE, limits.max_rows),
                 default_deadline_seconds=limits.default_deadline_seconds,
@@ -118,21 +122,16 @@ class TranslationServicer(TranslationServiceServicer):
             raise DeadlineExceeded("the deadline had passed when the request arrived")
         return remaining
 
-    def _check_contents(self, count: int) -> None:
-        if count == 0:
+    def _check_contents(self, contents: Sequence[str]) -> None:
+        if (count := len(contents)) == 0:
             raise InvalidArgument("contents is empty; send at least one text")
         if count > (limit := self._limits.max_contents):
             raise InvalidArgument(
                 f"contents has {count} texts, the limit is {limit}; send several requests"
             )
-
-    def _check_size(self, response: pb.TranslateResponse) -> None:
-        # gRPC would refuse it with RESOURCE_EXHAUSTED, which clients retry, in vain.
-        size = response.ByteSize()
-        if size > (limit := self._limits.max_message_bytes):
+        if (length := sum(map(len, contents))) > (limit := self._limits.max_characters):
             raise InvalidArgument(
-                f"the answer has {size} bytes, the limit is {limit}; send fewer contents, ask for "
-                "fewer hypotheses or leave out the attention"
+                f"contents has {length} characters, the limit is {limit}; send several requests"
             )
 
 
@@ -142,8 +141,12 @@ def add_translation(server: grpc.aio.Server, servicer: TranslationServicer) -> N
 
 
 async def _translated(
-    request: pb.TranslateRequest, share: Share, text_options: TextOptions, deadline: float
-) -> dict[int, pb.Translation]:
+    request: pb.TranslateRequest,
+    share: Share,
+    text_options: TextOptions,
+    deadline: float,
+    max_answer_bytes: int,
+) -> dict[int, Answer]:
     """The translations of a share, by their place in the request."""
     translator = share.model.translator
     options = options_from_message(
@@ -154,14 +157,10 @@ async def _translated(
         options,
         deadline,
         text_options.for_texts(share.indices),
+        max_answer_bytes,
     )
-    messages = map(
-        translation_to_message, translations, itertools.repeat(translator), share.detections
-    )
-    pairs = zip(share.indices, messages, strict=True)
-    if sum(len(translation.sentences) for translation in translations) <= _MAX_INLINE_SENTENCES:
-        return dict(pairs)
-    return await asyncio.to_thread(dict, pairs)
+    answers = map(Answer, translations, itertools.repeat(translator), share.detections)
+    return dict(zip(share.indices, answers, strict=True))
 
 
 async def _answer(work: Awaitable[_Response], context: _Context) -> _Response:

@@ -22,7 +22,7 @@ from service.text.split import best_cut
 MAX_WINDOW = 4096
 
 _LINE = re.compile("[^\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
-_ASIDE = f"[{re.escape(LAYOUT_CHARACTERS)}]*"
+_ASIDE = f"[{re.escape(LAYOUT_CHARACTERS)}]*+"
 _BLANK = re.compile(_ASIDE)
 # Bullets, quotes of e-mail, headings, numbers of lists.
 _BULLETS = re.compile(rf"(?:{_ASIDE}(?:[-*+•‣◦⁃∙▪▫●○■□–—>]|\#+|\(?\d{{1,3}}[.)])(?=\s|>))*")
@@ -57,9 +57,9 @@ def split_sentences(text: str, language: str) -> Iterator[Piece]:
     if end - start <= MAX_WINDOW and _is_plain(text[start:end]):
         yield Piece(start, end)
         return
-    for line in _LINE.finditer(text):
-        start = _after(_BULLETS, text, *line.span())
-        yield from _trimmed(text, _sentences(text, start, line.end(), language))
+    for start, end in _lines(text):
+        start = _after(_BULLETS, text, start, min(end, start + MAX_WINDOW))
+        yield from _trimmed(text, _sentences(text, start, end, language))
 
 
 def _is_plain(text: str) -> bool:
@@ -73,8 +73,12 @@ def _is_plain(text: str) -> bool:
 
 def split_lines(text: str, language: str) -> Iterator[Piece]:
     """Every line as one piece, bullets and all; one longer than the window comes in parts."""
-    for line in _LINE.finditer(text):
-        yield from _trimmed(text, _cut_to_windows(text, *line.span(), language))
+    for start, end in _lines(text):
+        yield from _trimmed(text, _cut_to_windows(text, start, end, language))
+
+
+def _lines(text: str) -> Iterator[tuple[int, int]]:
+    return (line.span() for line in _LINE.finditer(text) if not line[0].isspace())
 
 
 def _trimmed(text: str, pieces: Iterator[Piece]) -> Iterator[Piece]:

@@ -16,9 +16,11 @@ from service.translator.results import (
     TranslatedHypothesis,
     Translation,
 )
+from service.translator.size import MAX_INLINE_BYTES, check_size, least_bytes
 from service.translator.translator import Translator
 
 __all__ = [
+    "MAX_INLINE_BYTES",
     "Attention",
     "LongSentences",
     "SentenceResult",
@@ -26,4 +28,6 @@ __all__ = [
     "TranslatedHypothesis",
     "Translation",
     "Translator",
+    "check_size",
+    "least_bytes",
 ]

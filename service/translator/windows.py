@@ -15,7 +15,7 @@ from service.errors import QueueFull
 
 # They fill the batches of a few workers, and are decoded in a tenth of a second or so.
 MAX_AT_ONCE = 256
-_WINDOW = 64
+_NUM_WINDOWS = 4
 _Futures = Sequence[Future[list[Hypothesis]]]
 
 
@@ -24,17 +24,19 @@ async def decoded(
     sources: Sequence[Sequence[int]],
     options: DecodingOptions,
     deadline: float | None,
+    max_at_once: int = MAX_AT_ONCE,
 ) -> AsyncGenerator[list[list[Hypothesis]], None]:
     """The hypotheses of all sources, in order, a window at a time; must be closed.
 
+    max_at_once: sources that are decoded or wait to be, or have results that weren't taken yet.
     Raises what `Engine.submit_all` and its futures raise. A full queue refuses the first window
     only: the others wait for room, since work has been done for them. Closing cancels the rest.
     """
     submitted = deque[_Futures]()
-    size = MAX_AT_ONCE if len(sources) <= MAX_AT_ONCE else _WINDOW
+    size = max_at_once if len(sources) <= max_at_once else -(-max_at_once // _NUM_WINDOWS)
     try:
         for start in range(0, len(sources), size):
-            if len(submitted) * size == MAX_AT_ONCE:
+            if submitted and (len(submitted) + 1) * size > max_at_once:
                 yield await _results(submitted[0])
                 submitted.popleft()
             window = sources[start : start + size]

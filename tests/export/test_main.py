@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from export.__main__ import main
-from service.bundle import read_bundle
+from service.bundle import read_bundle, write_bundle
 from tests.corpus import ROOT
+from tests.tiny_bundle import tiny_bundle
 from training.checkpoint import bytes_to_tensor, save_checkpoint
 from training.config import load_config
 from training.model import Translator
@@ -40,6 +41,14 @@ def checkpoint(network: Translator, vocabulary: bytes, tmp_path: Path) -> str:
     return str(path)
 
 
+def status_of(arguments: list[str]) -> int:
+    """The exit code, also of what the parser refuses."""
+    try:
+        return main(arguments)
+    except SystemExit as exit:
+        return int(exit.code or 0)
+
+
 def test_a_checkpoint_becomes_a_bundle_that_verifies_and_rebuilds_itself(
     checkpoint: str, pairs: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -55,6 +64,57 @@ def test_a_checkpoint_becomes_a_bundle_that_verifies_and_rebuilds_itself(
     assert manifest.name == "tiny-en-fr" and manifest.version.startswith("3-")
     assert main(["inspect", rebuilt]) == 0
     assert json.loads(capsys.readouterr().out)["operators"].keys() == {"fp32/encoder", "fp32/step"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["--calibration-sentences=0"], "argument --calibration-sentences: 0 is not at least 1"),
+        (["--max-source-tokens=0"], "argument --max-source-tokens: 0 is not at least 1"),
+        (["--max-source-tokens=1"], "has at most 1 source and 256 target tokens; raise"),
+        (["--sentences=0"], "argument --sentences: 0 is not at least 1"),
+        (["--attention-layer=7"], "--attention-layer is 7; the network's are 0 to "),
+        (["--valid={folder}/empty.tsv.gz"], "empty.tsv.gz is empty"),
+        (["--test={folder}/nothing.tsv.gz"], "No such file or directory"),
+    ],
+)
+def test_what_cannot_be_exported_is_said_in_one_line(
+    arguments: list[str],
+    fault: str,
+    checkpoint: str,
+    pairs: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "empty.tsv.gz").write_bytes(gzip.compress(b""))
+    usual = ["bundle", checkpoint, str(tmp_path / "bundle"), "--valid", pairs, "--test", pairs]
+    given = [argument.format(folder=tmp_path) for argument in arguments]
+    assert status_of(usual + given) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert fault in lines[-1] and "Traceback" not in lines
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_a_directory_that_exists_is_noticed_at_once(
+    checkpoint: str, pairs: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evidence = ["--valid", pairs, "--test", pairs]
+    assert status_of(["bundle", checkpoint, str(tmp_path), *evidence]) == 2
+    assert "exists; remove it or choose another name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["inspect", "rebuild"])
+def test_a_signed_file_that_is_no_graph_is_named(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = tiny_bundle(tmp_path / "whole", "transformer")
+    files = {name: (whole.directory / name).read_bytes() for name in whole.manifest.files}
+    broken = tmp_path / "broken"
+    write_bundle(broken, whole.manifest, files | {"fp32/step.onnx": b"hello"})
+    arguments = [command, str(broken), *([str(tmp_path / "new")] * (command == "rebuild"))]
+    assert status_of(arguments) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert "fp32/step.onnx is no ONNX graph" in line
 
 
 def test_a_fault_is_one_line_and_a_status(

@@ -162,7 +162,7 @@ def test_translate_draws_attention_below_each_hypothesis(server: RunningServer) 
         (["--beam-size=99", TEXT], 1, "INVALID_ARGUMENT: beam_size is 99"),
         (["--beam-size=0", TEXT], 1, "INVALID_ARGUMENT: beam_size is 0"),
         ([f"--beam-size={2**40}", TEXT], 1, "INVALID_ARGUMENT: Value out of range"),
-        (["\udcff"], 1, "INVALID_ARGUMENT: a text is not UTF-8"),
+        (["\udcff"], 1, "INVALID_ARGUMENT: text 1 is not UTF-8"),
         (["--beam-size=x", TEXT], 2, "argument --beam-size: invalid int value: 'x'"),
     ],
 )

@@ -1,6 +1,7 @@
 """The rpcs, on a real server: what is asked is what is answered, and failures say why."""
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -18,6 +19,7 @@ from service.errors import (
     InvalidArgument,
     QueueFull,
     TranslationError,
+    Unavailable,
     UnknownModel,
     WorkerFailed,
 )
@@ -31,7 +33,12 @@ from service.rpc import (
     make_router,
     read_bundles,
 )
-from service.rpc.convert import options_from_message, options_to_message
+from service.rpc.convert import (
+    Answer,
+    options_from_message,
+    options_to_message,
+    response_message,
+)
 from service.rpc.routing import Router
 from tests.running_server import RunningServer, running_server
 
@@ -172,7 +179,7 @@ def test_every_model_is_listed_with_all_that_a_client_needs(client: Client) -> N
             r"contents\[1\] has a sentence of \d+ tokens, .*48",
         ),
         ({"text_options": {"long_sentences": 9}}, InvalidArgument, "long_sentences is 9"),
-        ({"model": "x" * 5000}, UnknownModel, "model 'xxx.*…$"),
+        ({"model": "x" * 5000}, UnknownModel, "model 'x{64}'… is not served; served: tiny"),
         ({"options": {"beam_size": 65}}, InvalidArgument, "beam_size is 65.* from 1 to 64"),
         ({"options": {"beam_size": 0}}, InvalidArgument, "beam_size is 0"),
         ({"options": {"num_hypotheses": 2}}, InvalidArgument, "num_hypotheses is 2 but beam_size"),
@@ -187,12 +194,12 @@ def test_a_bad_request_is_refused_with_the_thing_the_value_and_the_limit(
         client.translate(pb.TranslateRequest(**{"contents": [TEXT], **fields}))  # type: ignore[arg-type]
 
 
-def test_a_text_that_is_not_utf8_fails_before_any_handler(server: RunningServer) -> None:
+def test_a_text_that_is_not_utf8_is_refused(server: RunningServer) -> None:
     with grpc.insecure_channel(server.address) as channel:
         call = channel.unary_unary(METHOD, None, None)
         with pytest.raises(grpc.RpcError) as caught:
             call(b"\x0a\x01\xff")  # contents: one byte that begins no character
-    assert caught.value.code() is grpc.StatusCode.UNKNOWN
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
 class FailingRouter(Router[ServedModel]):
@@ -249,8 +256,42 @@ def narrow(models: Path) -> Iterator[RunningServer]:
 
 def test_an_answer_above_the_message_limit_is_refused_with_its_size(narrow: RunningServer) -> None:
     with Client(narrow.address) as client:
-        with pytest.raises(InvalidArgument, match=r"the answer has \d+ bytes, the limit is 4096"):
+        with pytest.raises(InvalidArgument, match="the answer has more than 4096 bytes"):
             translate(client, *[TEXT] * 4, model="tiny-transformer", include_attention=True)
+
+
+def test_texts_with_too_many_characters_together_are_refused(models: Path) -> None:
+    servicer = TranslationServicer(RequestLimits.of(ServerConfig(max_characters=9)))
+    for contents, error in (
+        (["12345", "67890"], InvalidArgument),
+        (["Яé中🙂5", "6789"], Unavailable),
+    ):
+        with pytest.raises(error):  # the second is only told that no model is loaded
+            asyncio.run(servicer.translate(pb.TranslateRequest(contents=contents)))
+
+
+def test_a_large_answer_is_written_off_the_event_loop_and_a_small_one_on_it(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = list[bool]()
+
+    def recorded(answers: list[Answer], max_bytes: int) -> pb.TranslateResponse:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return response_message(answers, max_bytes)
+
+    monkeypatch.setattr("service.rpc.servicer.response_message", recorded)
+    config = ServerConfig(models=models, precision="fp32", device="cpu")
+    model = load_model(read_bundles(models)[0], config)
+    servicer = TranslationServicer(RequestLimits.of(config))
+    servicer.router = make_router([model], default=model.name)
+    small = pb.TranslateRequest(contents=[TEXT])
+    large = pb.TranslateRequest(contents=[TEXT] * 32, include_attention=True)
+    try:
+        asyncio.run(servicer.translate(small))
+        asyncio.run(servicer.translate(large))
+    finally:
+        model.translator.engine.close()
+    assert threads == [True, False]
 
 
 def test_a_request_above_the_message_limit_is_refused(narrow: RunningServer) -> None:

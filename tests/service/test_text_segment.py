@@ -124,7 +124,8 @@ def test_what_follows_a_long_sentence_is_whole() -> None:
 
 @SPLITTERS
 @pytest.mark.parametrize(
-    "unit", ["a", " ", "\n", ". ", "« a. b ", "🇫", "e\u0301", "- ", "(a. ", "1. "]
+    "unit",
+    ["a", " ", "\n", ". ", "« a. b ", "🇫", "e\u0301", "- ", "(a. ", "1. ", "🙂", "\u3000", ">"],
 )
 def test_any_long_text_is_split(split: object, unit: str) -> None:
     assert callable(split)

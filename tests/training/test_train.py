@@ -23,79 +23,9 @@ from training.dropout import ByteDropout
 from training.loss import smoothed_cross_entropy
 from training.optimizer import rate_scale
 from training.train import Trainer, resume, start
+from training.vocabulary import merge_ranks
 
 ROOT = Path(__file__).parents[2]
-TOML = """
-name = "tiny"
-[data]
-data_dir = "{folder}"
-train = "pairs.tsv.gz"
-valid = "pairs.tsv.gz"
-test = "pairs.tsv.gz"
-column_languages = ["en", "fr"]
-source_language = "en"
-target_language = "fr"
-licence = "CC0-1.0"
-attribution = "written for the test"
-max_tokens = 40
-max_length_ratio = 3.0
-batch_tokens = 300
-[vocabulary]
-size = 430
-character_coverage = 1.0
-[augment]
-join = 0.1
-max_joined = 2
-upper_case = 0.05
-lower_case_source = 0.05
-source_splits = 0.1
-target_splits = 0.0
-[model]
-architecture = "transformer"
-model_size = 16
-num_heads = 2
-feed_forward_size = 32
-encoder_layers = 1
-decoder_layers = 1
-dropout = 0.1
-[optimizer]
-name = "muon"
-peak_rate = 1e-2
-muon_peak_rate = 1e-2
-betas = [0.9, 0.98]
-weight_decay = 0.0
-warmup_steps = 5
-clip_norm = 1.0
-[run]
-total_steps = 24
-seed = 1
-threads = 1
-label_smoothing = 0.1
-ema_decay = 0.9
-autocast = true
-validate_every_steps = 8
-validation_sentences = 5
-checkpoint_every_seconds = 0.0
-log_every_steps = 10
-"""
-
-
-@pytest.fixture
-def config_path(tmp_path: Path) -> Path:
-    pairs = [
-        f"The {noun} is {state}.\tLe {noun} est {state} !"
-        for noun in ("cat", "dog", "house", "car", "tree", "sea")
-        for state in ("big", "red", "old", "new", "here", "nice")
-    ]
-    (tmp_path / "pairs.tsv.gz").write_bytes(gzip.compress("\n".join(pairs).encode()))
-    path = tmp_path / "tiny.toml"
-    path.write_text(TOML.format(folder=tmp_path.as_posix()))
-    return path
-
-
-@pytest.fixture
-def config(config_path: Path) -> TrainingConfig:
-    return load_config(config_path)
 
 
 def weights(directory: Path) -> dict[str, torch.Tensor]:
@@ -118,6 +48,13 @@ def command(config_path: Path, directory: Path) -> list[str]:
 
 def with_steps(config: TrainingConfig, total_steps: int) -> TrainingConfig:
     return replace(config, run=replace(config.run, total_steps=total_steps))
+
+
+def with_distilled(config: TrainingConfig, distilled: str) -> TrainingConfig:
+    """`config` with two more pairs, of which `distilled` is the name or the path."""
+    more = b"The cat is big.\tLe cat est big.\nThe dog is red.\tLe dog est red."
+    Path(config.data.data_dir, "more.tsv.gz").write_bytes(gzip.compress(more))
+    return replace(config, data=replace(config.data, distilled=distilled))
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "muon"])
@@ -198,6 +135,34 @@ def test_a_shorter_schedule_can_be_given_when_resuming(
     trainer: Trainer = resume(tmp_path / "run", with_steps(config, 15))
     trainer.run()
     assert trainer.progress.step == 15
+
+
+def test_a_run_begins_its_next_epoch_when_pairs_are_added(
+    config: TrainingConfig, tmp_path: Path
+) -> None:
+    trainer = start(with_steps(config, 10), tmp_path / "run")
+    trainer.run()
+    same: Trainer = resume(tmp_path / "run", config)
+    assert same.progress == trainer.progress
+    assert same.progress.batch > 0
+    more = resume(tmp_path / "run", with_distilled(config, "more.tsv.gz"))
+    assert (more.progress.step, more.progress.batch) == (10, 0)
+    assert more.progress.epoch == trainer.progress.epoch + 1
+    assert more.run()
+
+
+def test_distilled_pairs_train_beside_the_corpus_and_leave_the_vocabulary_alone(
+    config: TrainingConfig, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="training.data")
+    by_path = (tmp_path / "more.tsv.gz").as_posix()
+    vocabularies = []
+    for directory, distilled in (("plain", ""), ("taught", "more.tsv.gz"), ("again", by_path)):
+        start(with_distilled(config, distilled), tmp_path / directory)
+        vocabularies.append(merge_ranks((tmp_path / directory / "vocabulary.model").read_bytes()))
+    assert vocabularies == vocabularies[:1] * 3
+    sizes = [record.getMessage().split()[0] for record in caplog.records]
+    assert sizes == ["36", "38", "38"]
 
 
 def test_a_second_run_in_a_directory_is_refused(config: TrainingConfig, tmp_path: Path) -> None:

@@ -81,7 +81,12 @@ def verbatim_elements(tags: Sequence[Tag]) -> list[Span]:
 def _scan(text: str) -> Iterator[Tag]:
     endless: set[str] = set()  # what is not closed from here on
     position = 0
-    while match := _MARKUP.search(text, position):
+    # Nothing but a tag's own length makes a search long: other threads wait for it.
+    while (start := text.find("<", position)) >= 0:
+        match = _MARKUP.match(text, start)
+        if match is None:
+            position = start + 1
+            continue
         position = match.end()
         name = (match["name"] or "").lower()
         if special := match["special"]:

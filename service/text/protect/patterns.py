@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from service.text.protect.options import Kind
 from service.text.rewriting import Span
+from service.text.searching import find_all
 from service.text.words import joined
 
 TAG_MARK = "\ue000"
@@ -71,7 +72,7 @@ _PATTERNS = {Kind.PLACEHOLDER: _PLACEHOLDER, Kind.ADDRESS: _ADDRESS, Kind.NUMBER
 
 def find(kind: Kind, view: str) -> Iterator[Span]:
     """Yield the spans of a kind that has a pattern, in order."""
-    for match in _PATTERNS[kind].finditer(view):
+    for match in find_all(_PATTERNS[kind], view):
         start, end = match.span()
         yield start, _end_of_address(view, start, end) if kind is Kind.ADDRESS else end
 

@@ -9,6 +9,7 @@ from service.text.protect.markup import Tag, find_tags
 from service.text.protect.options import Protection
 from service.text.protect.patterns import TAG_MARK
 from service.text.rewriting import Rewriter, Span, SpanMap
+from service.text.searching import find_all
 
 _ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#x[0-9a-f]{1,8}|[a-z][a-z0-9]{1,31});?", re.IGNORECASE)
 _WHITE_SPACE = re.compile(r"(?<![ \t\r\n\f])[ \t\r\n\f]++")
@@ -51,9 +52,9 @@ def _read(writer: Rewriter, source: str, end: int, is_html: bool) -> None:
 
 
 def _readings(source: str, start: int, end: int) -> Iterator[tuple[Span, str]]:
-    for match in _ENTITY.finditer(source, start, end):
+    for match in find_all(_ENTITY, source, start, end):
         if (character := html.unescape(match[0])) != match[0]:
             yield match.span(), character
-    for match in _WHITE_SPACE.finditer(source, start, end):
+    for match in find_all(_WHITE_SPACE, source, start, end):
         if "\n" in match[0]:
             yield match.span(), " "

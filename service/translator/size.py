@@ -1,0 +1,54 @@
+"""How large an answer is at least, and that it isn't larger than a message may be.
+
+An attention of 250 tokens by 250 has a quarter of a megabyte: an answer that won't fit is given up
+while it grows, before the rest of it is decoded and written.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from service.decoding import DecodingOptions
+from service.errors import InvalidArgument
+from service.translator.results import TranslatedHypothesis, Translation
+
+# An answer with no more is put together on the event loop, in a few milliseconds.
+MAX_INLINE_BYTES = 1 << 14
+# What is there besides text: fields that are never zero, and lengths.
+_SENTENCE_BYTES = 6
+_HYPOTHESIS_BYTES = 6
+_TOKEN_BYTES = 2
+_WEIGHT_BYTES = 4
+
+
+def check_size(size: int, limit: int | None) -> None:
+    """Raises InvalidArgument if an answer of at least `size` bytes is over a limit."""
+    if limit is not None and size > limit:
+        raise InvalidArgument(
+            f"the answer has more than {limit} bytes, the limit; send fewer contents, ask for "
+            "fewer hypotheses or leave out the attention"
+        )
+
+
+def least_bytes(translation: Translation) -> int:
+    """What the message of a translation has at least, in bytes."""
+    size = len(translation.text) + len(translation.sentences) * _SENTENCE_BYTES
+    return size + sum(hypothesis_bytes(sentence.hypotheses) for sentence in translation.sentences)
+
+
+def hypothesis_bytes(hypotheses: Iterable[TranslatedHypothesis]) -> int:
+    """The same for the hypotheses of a sentence."""
+    size = 0
+    for hypothesis in hypotheses:
+        size += len(hypothesis.text) + _HYPOTHESIS_BYTES
+        if attention := hypothesis.attention:
+            num_tokens = sum(attention.weights.shape)
+            size += num_tokens * _TOKEN_BYTES + attention.weights.size * _WEIGHT_BYTES
+    return size
+
+
+def fitting(sources: Sequence[Sequence[int]], options: DecodingOptions, limit: int | None) -> int:
+    """How many of any of these sources have attention that fits in `limit` bytes; at least 1."""
+    longest = max(map(len, sources), default=0)
+    if not options.attention or limit is None or not longest:
+        return max(1, len(sources))
+    rows = options.num_hypotheses * options.length_limit(longest)
+    return max(1, limit // (rows * longest * _WEIGHT_BYTES))

@@ -1,0 +1,133 @@
+"""Answers that are large: given up in time, and never built on the event loop."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+
+import pytest
+
+from service.bundle import Bundle
+from service.decoding import DecodingOptions, Hypothesis
+from service.engine import load_engine
+from service.errors import DeadlineExceeded, InvalidArgument
+from service.rpc.convert import Answer, response_message
+from service.translator import Translator, least_bytes
+from service.translator.document import Unit
+from service.translator.results import TranslatedHypothesis
+from service.translator.size import fitting
+from service.translator.windows import decoded
+from service.translator.writer import Writer
+
+TEXT = "Two young women are walking."
+ATTENTION = DecodingOptions(beam_size=2, num_hypotheses=2, max_length=20, attention=True)
+
+
+@pytest.fixture(scope="module")
+def translator(bundle: Bundle) -> Iterator[Translator]:
+    engine = load_engine(bundle, precision="fp32", workers=1, max_rows=8)
+    yield Translator(bundle, engine)
+    engine.close()
+
+
+def asked(translator: Translator, count: int, max_bytes: int | None) -> list[int]:
+    """How many hypotheses were written of each sentence before the request ended."""
+    return [
+        len(sentence.hypotheses)
+        for translation in asyncio.run(
+            translator.translate_async([TEXT] * count, ATTENTION, max_bytes=max_bytes)
+        )
+        for sentence in translation.sentences
+    ]
+
+
+def test_an_answer_has_at_least_the_bytes_it_is_said_to_have(translator: Translator) -> None:
+    contents = [TEXT, "42! A man. 🙂", "", "1"]
+    for options in (ATTENTION, DecodingOptions(max_length=4)):
+        for translation in translator.translate(contents, options):
+            message = response_message([Answer(translation, translator, None)], 1 << 20)
+            assert 0 <= least_bytes(translation) <= message.ByteSize()
+
+
+def test_an_answer_that_grows_too_large_is_given_up_before_the_rest_is_written(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, plain = list[Unit](), Writer.hypotheses
+
+    def counted(
+        self: Writer, unit: Unit, results: Sequence[Hypothesis]
+    ) -> tuple[TranslatedHypothesis, ...]:
+        written.append(unit)
+        return plain(self, unit, results)
+
+    monkeypatch.setattr(Writer, "hypotheses", counted)
+    assert asked(translator, 32, None) == [2] * 32
+    written.clear()
+    with pytest.raises(InvalidArgument, match="more than 5000 bytes"):
+        asked(translator, 32, 5000)
+    assert len(written) < 8
+
+
+class CountingEngine:
+    """Counts the sentences whose results nobody has taken yet."""
+
+    def __init__(self) -> None:
+        self.waiting = self.most = 0
+
+    def submit_all(self, sources: Sequence[object], *_: object) -> list[Future[list[Hypothesis]]]:
+        self.waiting += len(sources)
+        self.most = max(self.most, self.waiting)
+        futures = [Future[list[Hypothesis]]() for _ in sources]
+        for future in futures:
+            future.set_result([])
+        return futures
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 4, 17, 256])
+def test_no_more_is_decoded_ahead_than_may_wait(at_once: int) -> None:
+    async def take_all(engine: CountingEngine) -> int:
+        count = 0
+        sources = [[5]] * 300
+        async for window in decoded(engine, sources, ATTENTION, None, at_once):  # type: ignore[arg-type]
+            count += len(window)
+            engine.waiting -= len(window)
+        return count
+
+    engine = CountingEngine()
+    assert asyncio.run(take_all(engine)) == 300
+    assert engine.most <= at_once
+
+
+def test_as_many_sentences_are_decoded_at_once_as_have_attention_that_fits() -> None:
+    sources = [[1] * 10] * 64
+    each = 2 * 20 * 10 * 4  # hypotheses x target x source tokens x bytes
+    assert fitting(sources, ATTENTION, 5 * each) == 5
+    assert fitting(sources, ATTENTION, 1) == 1
+    assert fitting(sources, ATTENTION, None) == fitting(sources, DecodingOptions(), 1) == 64
+
+
+def test_large_results_are_written_off_the_event_loop_and_a_sentence_on_it(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_loop, plain = set[bool](), Writer.hypotheses
+
+    def recorded(
+        self: Writer, unit: Unit, results: Sequence[Hypothesis]
+    ) -> tuple[TranslatedHypothesis, ...]:
+        on_loop.add(threading.current_thread() is threading.main_thread())
+        return plain(self, unit, results)
+
+    monkeypatch.setattr(Writer, "hypotheses", recorded)
+    translator.translate([TEXT])
+    assert on_loop == {True}
+    on_loop.clear()
+    translator.translate([TEXT] * 32, ATTENTION)
+    assert on_loop == {False}
+
+
+def test_a_text_that_is_read_beyond_its_deadline_is_read_no_further(
+    translator: Translator,
+) -> None:
+    with pytest.raises(DeadlineExceeded, match="while the texts were read"):
+        translator.translate(["A man. " * 1000], deadline=time.monotonic())
