@@ -1,14 +1,9 @@
 """What the documentation shows is what the service does."""
 
-import pytest
-
 from docs.make_examples import MODELS, PAGE, with_examples
 from service.client.local import LocalClient
 
 
-@pytest.mark.skipif(
-    not (MODELS / "transformer-en-fr").is_dir(), reason="needs the bundled transformer-en-fr"
-)
 def test_the_examples_of_the_text_page_are_what_the_model_says() -> None:
     with LocalClient(MODELS) as client:
         page = PAGE.read_text()

@@ -23,7 +23,6 @@ MAX_ROWS = 64
 MAX_LENGTH = 100
 
 
-@pytest.mark.skipif(not SHIPPED.is_dir(), reason="the bundle is still being trained")
 @pytest.mark.timeout(300)
 def test_greedy_float32_translations_are_those_of_ctranslate2(tmp_path: Path) -> None:
     """On the whole validation set where it is, else on sentences of our own."""

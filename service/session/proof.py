@@ -20,6 +20,7 @@ _TYPES = {
     "float16": "tensor(float16)",
     "int64": "tensor(int64)",
     "int32": "tensor(int32)",
+    "int8": "tensor(int8)",
 }
 
 

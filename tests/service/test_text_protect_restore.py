@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from service.text.protect import (
@@ -143,8 +143,12 @@ def test_every_part_comes_out_once(protection: Protection, data: st.DataObject) 
     outputs = Counter(
         part.output for part in case.masked.parts if part in inside or part.kind is not Kind.TERM
     )
-    longest_first = sorted(map(re.escape, outputs), key=len, reverse=True)
-    assert not outputs or Counter(re.findall("|".join(longest_first), text)) == outputs
+    longest_first = "|".join(sorted(map(re.escape, outputs), key=len, reverse=True))
+    # What only looks like a part, as the time in "saw12:30saw", is text and may come out as well.
+    whole = (case.masked.source[part.start : part.end] for part in case.masked.parts)
+    lookalikes = Counter(re.findall(longest_first, case.masked.source)) - Counter(whole)
+    assume(not outputs or not lookalikes)
+    assert not outputs or Counter(re.findall(longest_first, text)) == outputs
 
 
 @for_both_types
