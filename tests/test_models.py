@@ -184,9 +184,10 @@ def test_attention_is_that_of_forcing_the_translation(graphs: Graphs, shipped: B
     pairs = [(source, found) for source, all in zip(sources, results, strict=True) for found in all]
     model = OnnxModel(graphs, MAX_ROWS)
     forced = score(model, [source for source, _ in pairs], [found.ids for _, found in pairs])
+    # In int8 a sum that rounds to the neighbouring integer moves what a recurrence makes of it.
+    tolerance = 1e-2 if "int8" in graphs.manifest.precisions else 1e-4
     for (source, returned), expected in zip(pairs, forced, strict=True):
         assert returned.attention is not None and expected.attention is not None
         assert returned.attention.shape == (len(returned.ids), len(source))
         np.testing.assert_allclose(returned.attention.sum(axis=1), 1, atol=1e-4)
-        # A sum that rounds to the neighbouring integer moves what a recurrence makes of it.
-        np.testing.assert_allclose(returned.attention, expected.attention, atol=1e-2)
+        np.testing.assert_allclose(returned.attention, expected.attention, atol=tolerance)
