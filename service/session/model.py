@@ -122,7 +122,8 @@ class OnnxModel:
         output = self._choose(shape, tokens, positions)
         self._ancestry.step(positions)
         self._state, self._next = self._next, self._state
-        self._swapped = not self._swapped
+        # Where every state is written in place there is only one arrangement to bind.
+        self._swapped ^= self._state != self._next
         return output
 
     def reorder(self, rows: npt.NDArray[np.int64]) -> None:
