@@ -12,6 +12,8 @@ ROOT = Path(__file__).parent.parent
 # A module may import modules of a lower level, and the modules of its own level named together.
 LEVELS = {
     "errors": -1,
+    "logs": 0,
+    "tracing": 0,
     "text": 0,
     "decoding": 0,
     "bundle": 1,
@@ -22,10 +24,12 @@ LEVELS = {
     "translator": 4,
     "config": 4,
     "pb": 4,
-    "rpc": 5,
-    "server": 6,
-    "client": 6,
-    "__main__": 7,
+    "catalog": 5,
+    "rpc": 6,
+    "security": 6,
+    "server": 7,
+    "client": 7,
+    "__main__": 8,
 }
 FORBIDDEN = {
     "service": {"torch", "onnx", "training", "export", "bench"},
@@ -38,8 +42,16 @@ FROM_SERVICE = {
 }
 ONLY_IN = {
     "onnxruntime": ("service/session/",),
-    "grpc": ("service/rpc/", "service/server.py", "service/client/", "service/pb/"),
-    "prometheus_client": ("service/metrics.py", "service/server.py"),
+    "grpc": (
+        "service/rpc/",
+        "service/security/",
+        "service/server",
+        "service/client/",
+        "service/pb/",
+        "service/tracing/",
+    ),
+    "opentelemetry": ("service/tracing/",),
+    "prometheus_client": ("service/metrics", "service/server"),
     # Training makes vocabularies; tokenising is the service's for everybody.
     "sentencepiece": ("service/text/", "training/vocabulary.py"),
     "sentencex": ("service/text/",),
