@@ -107,7 +107,9 @@ def _evaluate(options: argparse.Namespace) -> int:
 def _add_distill(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", type=Path, help="best.pt of the teacher's run")
     parser.add_argument("output", type=Path, help="a file for data.distilled, gzipped")
-    parser.add_argument("--beam-size", type=int, default=4)
+    parser.add_argument(
+        "--beam-size", type=int, default=4, help="of so many, the closest to the references is kept"
+    )
     parser.add_argument("--data-dir", help="overrides data.data_dir of the checkpoint")
     parser.set_defaults(command=_distill)
 
@@ -116,8 +118,10 @@ def _distill(options: argparse.Namespace) -> int:
     teacher = load_translator(options.checkpoint)
     data = teacher.config.data
     path = Path(options.data_dir or data.data_dir, data.train)
-    sources, _ = load_eval_set(path, data.source_column)
-    pairs = distill(teacher, sources, DecodingOptions(beam_size=options.beam_size))
+    sources, references = load_eval_set(path, data.source_column)
+    width = options.beam_size
+    search = DecodingOptions(beam_size=width, num_hypotheses=width)
+    pairs = distill(teacher, sources, references, search)
     write_pairs(options.output, pairs, data.source_column)
     print(f"{len(pairs)} of {len(sources)} sources of {path.name} translated, step {teacher.step}")
     return 0

@@ -19,6 +19,8 @@ from training.model import Translator
 from training.step_model import TorchStepModel
 from training.vocabulary import EOS_ID, PAD_ID
 
+_SENTENCE_BLEU = sacrebleu.BLEU(tokenize="13a", effective_order=True)
+
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
@@ -51,6 +53,11 @@ def corpus_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) 
     metric = sacrebleu.BLEU(tokenize="13a")
     score = metric.corpus_score(list(hypotheses), streams)
     return BleuScore(score.score, str(metric.get_signature()))
+
+
+def sentence_bleu(hypothesis: str, references: Sequence[str]) -> float:
+    """Score one translation from 0 to 100, with no longer n-grams than it has; as `corpus_bleu`."""
+    return float(_SENTENCE_BLEU.sentence_score(hypothesis, list(references)).score)
 
 
 def bleu(prediction_tokens: Sequence[str], label_tokens: Sequence[str], k: int) -> float:
