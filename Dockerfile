@@ -1,36 +1,55 @@
-# Two targets, one recipe: `docker build --target cpu .` (the default serves on the CPU) and `--target cuda`.
-# Neither image holds torch: the service needs numpy, onnxruntime, gRPC and SentencePiece only.
+# Two images from one recipe: `docker build .` serves on the CPU, `docker build --target cuda .` on an
+# NVIDIA GPU. Neither holds torch, a compiler or pip; every library is one of deploy/locks, by its hash.
 
-FROM python:3.11-slim AS build-cpu
+# The service itself, as pip installs it: a layer of its own, since it changes most often.
+FROM python:3.11-slim-bookworm AS service
 WORKDIR /build
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY deploy/locks/build.txt ./
+RUN python3 -m venv tools \
+    && tools/bin/pip install --no-cache-dir --require-hashes --requirement build.txt
+COPY pyproject.toml README.md LICENSE ./
 COPY service service
-RUN python -m venv /opt/nmt \
-    && /opt/nmt/bin/pip install --no-cache-dir --constraint constraints.txt '.[cpu]'
+RUN tools/bin/pip install --no-cache-dir --no-deps --no-build-isolation --target /service .
 
-FROM nvidia/cuda:12.9.1-cudnn-runtime-ubuntu24.04 AS cuda
-RUN apt-get update \
-    && apt-get install --yes --no-install-recommends python3 python3-venv \
-    && rm -rf /var/lib/apt/lists/* \
-    && useradd --system --uid 10001 --home-dir /nonexistent nmt
+FROM python:3.11-slim-bookworm AS cpu-libraries
+COPY deploy/locks/cpu.txt /build/cpu.txt
+RUN python3 -m venv --without-pip /opt/nmt \
+    && python3 -m pip --python /opt/nmt/bin/python install \
+        --no-cache-dir --require-hashes --requirement /build/cpu.txt \
+    && find /opt/nmt -type d -name tests -prune -exec rm -r {} +
+
+# The CUDA libraries and cuDNN come as wheels of the versions that onnxruntime-gpu asks for.
+FROM python:3.11-slim-bookworm AS cuda-libraries
+COPY deploy/locks/gpu.txt /build/gpu.txt
+RUN python3 -m venv --without-pip /opt/nmt \
+    && python3 -m pip --python /opt/nmt/bin/python install \
+        --no-cache-dir --require-hashes --requirement /build/gpu.txt \
+    && find /opt/nmt -type d -name tests -prune -exec rm -r {} +
+
+# What both have in common. Nothing is written at run time: the root file system may be read-only.
+FROM python:3.11-slim-bookworm AS runtime
+LABEL org.opencontainers.image.title="attention-nmt" \
+      org.opencontainers.image.licenses="Apache-2.0"
+# onnxruntime would otherwise send usage data to its vendor.
+ENV PATH=/opt/nmt/bin:$PATH NMT_MODELS=/models NMT_HOST=0.0.0.0 ORT_DISABLE_TELEMETRY=1
 WORKDIR /srv
-COPY pyproject.toml constraints.txt README.md LICENSE /build/
-COPY service /build/service
-RUN python3 -m venv /opt/nmt \
-    && /opt/nmt/bin/pip install --no-cache-dir --constraint /build/constraints.txt '/build[gpu]' \
-    && rm -rf /build
-USER 10001
-EXPOSE 50051 9464
-ENV NMT_MODELS=/models NMT_HOST=0.0.0.0 NMT_DEVICE=cuda
+COPY models /models
+USER 10001:10001
+EXPOSE 50051 50053 9464
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+    CMD ["/opt/nmt/bin/python", "-m", "service.client.health"]
 ENTRYPOINT ["/opt/nmt/bin/python", "-m", "service"]
 CMD ["serve"]
 
-FROM python:3.11-slim AS cpu
-RUN useradd --system --uid 10001 --home-dir /nonexistent nmt
-COPY --from=build-cpu /opt/nmt /opt/nmt
-COPY models /models
-USER 10001
-EXPOSE 50051 9464
-ENV NMT_MODELS=/models NMT_HOST=0.0.0.0
-ENTRYPOINT ["/opt/nmt/bin/python", "-m", "service"]
-CMD ["serve"]
+FROM runtime AS cuda
+ENV NMT_DEVICE=cuda \
+    NVIDIA_VISIBLE_DEVICES=all \
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility \
+    LD_LIBRARY_PATH=/opt/nmt/lib/python3.11/site-packages/nvidia/cu13/lib:/opt/nmt/lib/python3.11/site-packages/nvidia/cudnn/lib
+COPY --from=cuda-libraries /opt/nmt /opt/nmt
+COPY --from=service /service /opt/nmt/lib/python3.11/site-packages
+
+FROM runtime AS cpu
+COPY --from=cpu-libraries /opt/nmt /opt/nmt
+COPY --from=service /service /opt/nmt/lib/python3.11/site-packages

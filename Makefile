@@ -45,7 +45,8 @@ load: $(VENV)/.full  ## capacity and knee of a server: make load ADDRESS=localho
 
 proto: $(VENV)/.full  ## regenerate service/pb from proto/
 	$(BIN)/python -m grpc_tools.protoc -I service/pb=proto/nmt/v1 \
-		--python_out=. --pyi_out=. --grpc_python_out=. service/pb/translation.proto
+		--python_out=. --pyi_out=. --grpc_python_out=. \
+		service/pb/translation.proto service/pb/admin.proto
 
 # A run that was stopped goes on where it was; the bundle replaces the one of that name in models/.
 train-%: $(VENV)/.full

@@ -16,11 +16,13 @@ from bench.workloads.growth import growth
 from bench.workloads.resources import resources, soak
 from bench.workloads.server import server
 from bench.workloads.single import single
+from bench.workloads.text import text
 from service.errors import StartupError, TranslationError
 
 WORKLOADS: dict[str, Callable[[Settings], Iterator[Row]]] = {
     "corpus": corpus,
     "single": single,
+    "text": text,
     "server": server,
     "bahdanau": bahdanau,
     "growth": growth,

@@ -1,4 +1,4 @@
-"""The command line: `python -m service serve | translate | check`.
+"""The command line: `python -m service serve | translate | check | admin`.
 
 Exit codes: 0 done, 1 it failed, 2 it was asked for something wrong. Errors go to stderr.
 """
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from service.bundle import Bundle
 
 PROGRAM = "python -m service"
+DEFAULT_ADMIN_ADDRESS = "localhost:50052"
 _ROW = "{:24} {:10} {:14} {:12} {:16} {:>8}".format
 
 
@@ -47,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
         "serve",
         help="serve the bundles of a directory over gRPC",
         description="Serve the bundles of a directory over gRPC, with Prometheus metrics. Each "
-        "flag can be set by the variable in brackets; the flag wins.",
+        "flag can be set by the variable in brackets, or in a file; the flag wins.",
     )
     add_flags(serve)
     serve.set_defaults(run=_serve)
@@ -55,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", help="verify and try out the bundles of a directory")
     check.add_argument("models", type=Path, metavar="MODELS_DIR")
     check.set_defaults(run=_check)
+    _add_admin(
+        commands.add_parser("admin", help="list, reload and unload a running server's models")
+    )
     return parser
 
 
@@ -103,10 +107,25 @@ def _add_translate(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_translate)
 
 
+def _add_admin(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--server", default=DEFAULT_ADMIN_ADDRESS, metavar="ADDRESS", help="default %(default)s"
+    )
+    commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    commands.add_parser("list", help="show every bundle and how it stands")
+    commands.add_parser("reload", help="look at the models directory now")
+    unload = commands.add_parser("unload", help="serve a version no longer")
+    unload.add_argument("model", metavar="MODEL", help="its name")
+    unload.add_argument(
+        "version", metavar="VERSION", nargs="?", default="", help="default: the only one"
+    )
+    parser.set_defaults(run=_admin)
+
+
 def _serve(options: argparse.Namespace) -> None:
     from service.server import serve
 
-    serve(ServerConfig.load(given_flags(options), os.environ))
+    serve(ServerConfig.load(given_flags(options), os.environ, options.config))
 
 
 def _translate(options: argparse.Namespace) -> int:
@@ -120,13 +139,20 @@ def _translate(options: argparse.Namespace) -> int:
     return 0
 
 
+def _admin(options: argparse.Namespace) -> int:
+    from service.client.admin import admin
+
+    return admin(options)
+
+
 def _check(options: argparse.Namespace) -> int:
-    from service.rpc.models import bundle_folders, repeated_names
+    from service.catalog.folders import bundle_folders
+    from service.catalog.loading import repeated_versions
 
     folders = bundle_folders(options.models)
     print(_ROW("NAME", "VERSION", "LANGUAGES", "ARCHITECTURE", "PRECISIONS", "MIB"))
     bundles = [bundle for folder in folders if (bundle := _check_bundle(folder))]
-    for fault in (faults := list(repeated_names(bundles))):
+    for fault in (faults := list(repeated_versions(bundles))):
         print(f"{options.models}: {fault}", file=sys.stderr)
     return 1 if faults or len(bundles) < len(folders) else 0
 
@@ -134,7 +160,7 @@ def _check(options: argparse.Namespace) -> int:
 def _check_bundle(folder: Path) -> "Bundle | None":
     """Prints a row for a good bundle, and for a bad one its faults on stderr."""
     from service.bundle import read_bundle
-    from service.rpc.models import try_out
+    from service.catalog.loading import try_out
 
     try:
         bundle = read_bundle(folder)

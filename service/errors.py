@@ -3,10 +3,10 @@
     TranslationError
     ├── InvalidArgument     INVALID_ARGUMENT     the request can never succeed as it is
     ├── UnknownModel        NOT_FOUND            no such model, or a language pair nobody serves
-    ├── QueueFull           RESOURCE_EXHAUSTED   too much work is waiting; try again later
+    ├── QueueFull           RESOURCE_EXHAUSTED   no room, or no time before the deadline; try later
     ├── DeadlineExceeded    DEADLINE_EXCEEDED    the answer would have come too late
     ├── Cancelled           CANCELLED            the caller left
-    ├── Unavailable         UNAVAILABLE          loading or draining; try another server
+    ├── Unavailable         UNAVAILABLE          loading, draining or broken; try another server
     ├── WorkerFailed        INTERNAL             our fault; the log has the details
     └── StartupError        FAILED_PRECONDITION  the server must not start
         ├── BundleError     a model directory is not what its manifest says
@@ -18,6 +18,7 @@ border of the service knows gRPC.
 """
 
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import ClassVar
 
 
@@ -39,14 +40,28 @@ class UnknownModel(TranslationError):
     status = "NOT_FOUND"
 
 
+class Refusal(StrEnum):
+    """Why a request was not accepted, though another time it might be."""
+
+    QUEUE_SENTENCES = "queue_sentences"
+    QUEUE_TOKENS = "queue_tokens"
+    DEADLINE = "deadline"  # it could not be met, by the estimate
+
+
 class QueueFull(TranslationError):
-    """The queue is at its limit; try again after `retry_after_seconds`."""
+    """Too much work is waiting, at all or for the deadline; try after `retry_after_seconds`.
+
+    reason: None where only the server knows it.
+    """
 
     status = "RESOURCE_EXHAUSTED"
 
-    def __init__(self, message: str, retry_after_seconds: float) -> None:
+    def __init__(
+        self, message: str, retry_after_seconds: float, reason: Refusal | None = None
+    ) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
+        self.reason = reason
 
 
 class DeadlineExceeded(TranslationError):
@@ -62,7 +77,7 @@ class Cancelled(TranslationError):
 
 
 class Unavailable(TranslationError):
-    """The server is loading, draining or stopped; another server may answer."""
+    """The server is loading, draining or stopped, or can't run the model; another may answer."""
 
     status = "UNAVAILABLE"
 

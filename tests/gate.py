@@ -15,6 +15,7 @@ from service.batching import QueueLimits
 from service.bundle import Limits
 from service.decoding import DecodingOptions, FinishReason, Hypothesis, StepOutput
 from service.engine import Engine, SilentObserver
+from service.errors import Refusal
 from tests.toys import ToyModel
 
 POISON = 13  # a source token that the model can't encode
@@ -56,6 +57,7 @@ class GatedModel(ToyModel):
         super().__init__(vocabulary_size=20, eos_bias=-100.0)
         self._gate = gate
         self.fails = False
+        self.fault: BaseException = RuntimeError("injected")
 
     def append(
         self,
@@ -77,16 +79,19 @@ class GatedModel(ToyModel):
     ) -> StepOutput:
         self._gate.wait()
         if self.fails:
-            raise RuntimeError("injected")
+            raise self.fault
         return super().step(tokens, positions, num_candidates, attention, full)
 
 
 class Recorder(SilentObserver):
-    """Counts how sentences end."""
+    """Counts how sentences end, and keeps what else there is to tell."""
 
     def __init__(self) -> None:
         self.ends: Counter[str] = Counter()
         self.rows: list[int] = []
+        self.refusals: list[Refusal] = []
+        self.first_steps: list[float] = []
+        self.restarts = threading.Semaphore(0)
         self._lock = threading.Lock()
 
     def _count(self, end: str) -> None:
@@ -95,6 +100,9 @@ class Recorder(SilentObserver):
 
     def stepped(self, rows: int, seconds: float) -> None:
         self.rows.append(rows)
+
+    def first_stepped(self, seconds: float) -> None:
+        self.first_steps.append(seconds)
 
     def finished(self, reason: FinishReason, tokens: int, seconds: float) -> None:
         self._count("finished")
@@ -108,17 +116,24 @@ class Recorder(SilentObserver):
     def failed(self) -> None:
         self._count("failed")
 
-    def refused(self, sentences: int) -> None:
+    def refused(self, sentences: int, reason: Refusal) -> None:
         self._count("refused")
+        self.refusals.append(reason)
+
+    def worker_restarted(self) -> None:
+        self.restarts.release()
 
 
 class Clock:
-    """A clock that the test moves."""
+    """A clock that the test moves, or breaks for whoever reads it next."""
 
     def __init__(self) -> None:
         self.now = 0.0
+        self.faults: list[BaseException] = []
 
     def __call__(self) -> float:
+        if self.faults:
+            raise self.faults.pop()
         return self.now
 
 

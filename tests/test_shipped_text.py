@@ -15,7 +15,7 @@ from training.evaluate import corpus_bleu, load_eval_set
 NAMES = ("transformer-en-fr", "bahdanau-en-fr")
 NUM_SENTENCES = 600
 PLACEHOLDERS = ["{name}", "{{user}}", "${total}", "%s", "%(count)d", "%NAME%", "{0:.2f}"]
-ADDRESSES = ["https://example.com/a?b=c", "www.example.org/x", "me.you@example.com"]
+ADDRESSES = ["https://example.com/a?b=c", "www.example.org/x", "me.you@example.com", "@someone"]
 NUMBERS = ["$3.50", "12:30", "25 km", "1,000", "2024-05-12"]
 SIGNS = ["🙂", "👍🏽", "❤️", "出口", "→"]
 
@@ -93,10 +93,10 @@ def test_placeholders_addresses_and_numbers_all_come_back_once(
         assert all(result.count(part) == 1 for part in parts), (text, result)
 
 
-def test_signs_that_the_model_cannot_spell_come_back_unasked(
+def test_addresses_and_signs_that_the_model_cannot_spell_come_back_unasked(
     translator: Translator, pairs: tuple[list[str], list[list[str]]]
 ) -> None:
-    cases = with_inserted(pairs[0][:200], SIGNS)
+    cases = with_inserted(pairs[0][:200], SIGNS + ADDRESSES)
     results = texts(translator, [text for text, _ in cases])
     for (text, parts), result in zip(cases, results, strict=True):
         assert all(result.count(part) == 1 for part in parts), (text, result)

@@ -3,9 +3,10 @@
 import asyncio
 from pathlib import Path
 
+from service.catalog import Catalog
 from service.config import ServerConfig
 from service.pb import translation_pb2 as pb
-from service.rpc import RequestLimits, TranslationServicer, load_model, make_router, read_bundles
+from service.rpc import RequestLimits, TranslationServicer
 
 
 class LocalClient:
@@ -16,9 +17,9 @@ class LocalClient:
 
     def __init__(self, models: Path) -> None:
         config = ServerConfig(models=models)
-        self._models = [load_model(bundle, config) for bundle in read_bundles(models)]
-        self._servicer = TranslationServicer(RequestLimits.of(config))
-        self._servicer.router = make_router(self._models, config.default_model)
+        self._catalog = Catalog(config)
+        self._servicer = TranslationServicer(self._catalog, RequestLimits.of(config))
+        asyncio.run(self._catalog.load())
 
     def __enter__(self) -> "LocalClient":
         return self
@@ -27,8 +28,7 @@ class LocalClient:
         self.close()
 
     def close(self) -> None:
-        for model in self._models:
-            model.translator.engine.close()
+        asyncio.run(self._catalog.close())
 
     def translate(self, request: pb.TranslateRequest) -> pb.TranslateResponse:
         return asyncio.run(self._servicer.translate(request))

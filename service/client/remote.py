@@ -63,15 +63,18 @@ class Client:
         try:
             return method(request, timeout=self._timeout)
         except grpc.RpcError as error:
-            _reraise(error, self._address)
+            reraise(error, self._address)
 
 
-def _reraise(error: Any, address: str) -> NoReturn:
+def reraise(error: Any, address: str) -> NoReturn:
+    """Raises the exception that the server raised, instead of the `grpc.RpcError` it came as."""
     code, message = error.code(), error.details()
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and (seconds := _retry_after(error)):
         raise errors.QueueFull(message, seconds) from None
     if code is grpc.StatusCode.UNAVAILABLE:
         raise errors.Unavailable(f"{address}: {message}") from None
+    if code is grpc.StatusCode.FAILED_PRECONDITION:
+        raise errors.ConfigError(address, [message]) from None
     if code.name in _ERRORS:
         raise _ERRORS[code.name](message) from None
     raise errors.TranslationError(f"{code.name}: {message}") from None

@@ -1,12 +1,13 @@
 """The decode loop: from submitted sentences to hypotheses, on worker threads.
 
-    submit ──> Dispatcher ──────> Worker, one thread each with its own model and batch
-               (one lock, the     loop: admit -> join -> step -> resolve
-               Batcher inside)      └─> the sentence's future
+    submit ──> Dispatcher ──────> Supervisor, one thread each
+               (one lock, the       └─ Worker with its own model and batch, until it dies
+               Batcher inside)         loop: admit -> join -> step -> resolve
+                                         └─> the sentence's future
 
-Owns threads, futures, cancellation, deadlines and the way down. A future is always resolved: with
-hypotheses, with a `TranslationError`, or by the caller who cancels it. Knows no text, no event loop
-and no metrics library; an `Observer` is told what happens.
+Owns threads, futures, cancellation, deadlines, the replacement of dead workers and the way down. A
+future is always resolved: with hypotheses, with a `TranslationError`, or by the caller who cancels
+it. Knows no text, no event loop and no metrics library; an `Observer` is told what happens.
 """
 
 from service.engine.cores import usable_cores

@@ -3,9 +3,9 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
-from threading import Thread
+from functools import partial
 
 from service.batching import Batcher, Load, QueueLimits, Sentence
 from service.bundle import Bundle, Limits
@@ -13,9 +13,11 @@ from service.decoding import Batch, DecodingOptions, Hypothesis, StepModel
 from service.engine.cores import usable_cores
 from service.engine.dispatcher import Answer, Clock, Dispatcher
 from service.engine.observer import Observer, SilentObserver
-from service.engine.worker import Worker, reject, stopped
+from service.engine.supervisor import Supervisor
+from service.engine.worker import Worker, fail_all, stopped
 from service.errors import InvalidArgument, QueueFull
 from service.session import Graphs, OnnxModel, prove
+from service.tracing import sentence_listener
 
 _LOG = logging.getLogger(__name__)
 
@@ -46,7 +48,7 @@ class Engine:
         self._clock = clock
         self._loads = [Load(max_rows) for _ in range(workers)]
         self._dispatcher = Dispatcher(Batcher(queue), self._loads, clock)
-        self._threads = [self._start_worker(load) for load in self._loads]
+        self._supervisors = [self._supervisor(load) for load in self._loads]
 
     @property
     def num_waiting(self) -> int:
@@ -54,33 +56,68 @@ class Engine:
         return self._dispatcher.num_waiting
 
     @property
+    def num_accepted(self) -> int:
+        """Sentences that were accepted and have no answer yet."""
+        return self._dispatcher.num_accepted
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether a worker is alive whose model works; False after `close`."""
+        return any(supervisor.is_healthy for supervisor in self._supervisors)
+
+    @property
     def num_rows(self) -> int:
         """Rows in flight, of all workers."""
         return sum(load.num_sentences * (load.beam_size or 0) for load in self._loads)
+
+    @property
+    def max_rows_in_flight(self) -> int:
+        """Rows that have room in the batches of all workers."""
+        return self.max_rows * len(self._loads)
 
     def submit_all(
         self,
         sources: Sequence[Sequence[int]],
         options: DecodingOptions,
         deadline: float | None = None,
+        group: Hashable = None,
+        *,
+        tokens_to_come: int = 0,
     ) -> list[Future[list[Hypothesis]]]:
         """Queues sentences, all or none; returns the hypotheses of each, best first, to come.
 
         sources: source ids with the end-of-sentence id. deadline: seconds on the engine's clock.
+        group: the request they belong to, any object, compared by equality: requests take turns.
+        Without one they are a request of their own.
+        tokens_to_come: how many the request hands to `submit_more` later, since the deadline has
+        to be met with them.
         Cancelling a future frees its rows before the next step.
-        Raises InvalidArgument, QueueFull and Unavailable; futures raise DeadlineExceeded,
-        WorkerFailed and Unavailable.
+        Raises InvalidArgument, QueueFull, DeadlineExceeded and Unavailable; futures raise
+        DeadlineExceeded, WorkerFailed and Unavailable.
         """
-        self._check(sources, options)
-        now = self._clock()
-        until = math.inf if deadline is None else deadline
-        note = self._dispatcher.note_cancellation
-        sentences = [Sentence(ids, options, now, until, Answer(note)) for ids in sources]
+        sentences = self._sentences(sources, options, deadline, group)
         try:
-            self._dispatcher.submit(sentences)
-        except QueueFull:
-            self._observer.refused(len(sentences))
+            self._dispatcher.submit(sentences, tokens_to_come)
+        except QueueFull as full:
+            if full.reason:
+                self._observer.refused(len(sentences), full.reason)
             raise
+        return [sentence.future for sentence in sentences]
+
+    def submit_more(
+        self,
+        sources: Sequence[Sequence[int]],
+        options: DecodingOptions,
+        deadline: float | None = None,
+        group: Hashable = None,
+    ) -> list[Future[list[Hypothesis]]]:
+        """`submit_all` for a request that was accepted before, and for which work has been done.
+
+        It isn't refused because its deadline is unlikely to be met, and QueueFull isn't told to the
+        observer as a refusal: the caller is to try again.
+        """
+        sentences = self._sentences(sources, options, deadline, group)
+        self._dispatcher.submit(sentences, None)
         return [sentence.future for sentence in sentences]
 
     def warm_up(self) -> None:
@@ -99,20 +136,34 @@ class Engine:
 
         A worker whose step takes longer than `timeout` seconds is left to end with the process.
         """
-        for sentence in self._dispatcher.stop():
-            was_waiting = reject(sentence, stopped())
-            (self._observer.failed if was_waiting else self._observer.cancelled)()
+        fail_all(self._dispatcher.stop(), stopped(), self._observer)
         until = time.monotonic() + timeout
-        for thread in self._threads:
-            thread.join(max(0.0, until - time.monotonic()))
-        if running := sum(thread.is_alive() for thread in self._threads):
+        for supervisor in self._supervisors:
+            supervisor.join(max(0.0, until - time.monotonic()))
+        if running := sum(supervisor.is_alive for supervisor in self._supervisors):
             _LOG.warning("workers still in a step after %g s: %d", timeout, running)
 
-    def _start_worker(self, load: Load) -> Thread:
-        worker = Worker(self._make_model, load, self._dispatcher, self._observer, self._clock)
-        thread = Thread(target=worker.run, name="decode", daemon=True)
-        thread.start()
-        return thread
+    def _supervisor(self, load: Load) -> Supervisor:
+        # No reference to the engine: it must be freed, and its graphs, as soon as nobody needs it.
+        parts = self._make_model, load, self._dispatcher, self._observer, self._clock
+        return Supervisor(partial(Worker, *parts), load, self._dispatcher, self._observer)
+
+    def _sentences(
+        self,
+        sources: Sequence[Sequence[int]],
+        options: DecodingOptions,
+        deadline: float | None,
+        group: Hashable,
+    ) -> list[Sentence]:
+        self._check(sources, options)
+        now, until = self._clock(), math.inf if deadline is None else deadline
+        group = object() if group is None else group
+        note = self._dispatcher.note_cancellation
+        # Of the task that submits: workers know nothing of requests.
+        listener = sentence_listener()
+        return [
+            Sentence(ids, options, now, until, group, Answer(note), listener) for ids in sources
+        ]
 
     def _check(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> None:
         longest = max(map(len, sources), default=0)

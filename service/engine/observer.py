@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from service.decoding import FinishReason
+from service.errors import Refusal
 
 
 class Observer(Protocol):
@@ -20,6 +21,9 @@ class Observer(Protocol):
     def stepped(self, rows: int, seconds: float) -> None:
         """A batch decoded one token in each of its rows."""
 
+    def first_stepped(self, seconds: float) -> None:
+        """A sentence's first token was decoded, so long after it came."""
+
     def finished(self, reason: FinishReason, tokens: int, seconds: float) -> None:
         """A sentence was answered, so long after it came; target tokens of its best hypothesis."""
 
@@ -32,8 +36,11 @@ class Observer(Protocol):
     def failed(self) -> None:
         """A sentence was lost to a fault, or to a stop that did not wait for it."""
 
-    def refused(self, sentences: int) -> None:
-        """The queue had no room for a request of so many sentences."""
+    def refused(self, sentences: int, reason: Refusal) -> None:
+        """A request began with so many sentences, and none of them was accepted."""
+
+    def worker_restarted(self) -> None:
+        """A worker died of a fault outside a step, and another one runs in its place."""
 
 
 class SilentObserver:
@@ -48,6 +55,9 @@ class SilentObserver:
     def stepped(self, rows: int, seconds: float) -> None:
         pass
 
+    def first_stepped(self, seconds: float) -> None:
+        pass
+
     def finished(self, reason: FinishReason, tokens: int, seconds: float) -> None:
         pass
 
@@ -60,5 +70,8 @@ class SilentObserver:
     def failed(self) -> None:
         pass
 
-    def refused(self, sentences: int) -> None:
+    def refused(self, sentences: int, reason: Refusal) -> None:
+        pass
+
+    def worker_restarted(self) -> None:
         pass

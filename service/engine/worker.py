@@ -1,4 +1,4 @@
-"""One worker: a thread's loop over one model and one batch."""
+"""One worker: a loop over one model and one batch."""
 
 import logging
 import math
@@ -8,18 +8,20 @@ from concurrent.futures import InvalidStateError
 
 from service.batching import Load, Sentence
 from service.decoding import Batch, Hypothesis, StepModel
-from service.engine.dispatcher import Clock, Dispatcher
+from service.engine.dispatcher import Clock, Dispatcher, Progress
 from service.engine.observer import Observer
 from service.errors import DeadlineExceeded, TranslationError, Unavailable, WorkerFailed
+from service.tracing import SentenceTimes
 
 _LOG = logging.getLogger(__name__)
 
 
 class Worker:
-    """Admits, joins, steps and resolves until the dispatcher says stop; `run` is the thread.
+    """Admits, joins, steps and resolves until the dispatcher says stop.
 
     A fault in a step costs the sentences in flight here and this model's rows, nothing else; one in
-    encoding costs only the newcomer that causes it.
+    encoding costs only the newcomer that causes it. Any other fault, or a model that can't be made,
+    passes: then the worker is dead, and whoever called it must `abandon` its sentences.
     """
 
     def __init__(
@@ -43,23 +45,58 @@ class Worker:
         # The live sentences are looked through only if one of them may have gone.
         self._earliest_deadline = math.inf
         self._seen_cancellation: object = None
+        self._progress = Progress()
+        self._num_steps = 0
+        self.has_stepped = False
+        """Whether a step has worked."""
+
+    @property
+    def num_live(self) -> int:
+        return len(self._live)
+
+    def prepare(self) -> None:
+        """Makes the model, which is otherwise made for the first sentences."""
+        self._model = self._make_model()
 
     def run(self) -> None:
         """The loop; returns once the dispatcher is stopped and every sentence here is resolved."""
         while (admission := self._dispatcher.admit(self._load)) is not None:
-            for sentence in admission.joining:
-                self._live[sentence] = None
-                self._earliest_deadline = min(self._earliest_deadline, sentence.deadline)
+            self._welcome(admission.joining)
             try:
                 self._leave(admission.gone)
                 self._join(admission.joining)
                 self._drop_gone()
-                self._step()
+                self._step(admission.joining)
             except Exception:
-                _LOG.exception("a decoding step failed, with %d sentences", len(self._live))
-                self._abandon(_fault("decoding"))
-            self._dispatcher.release(self._load, len(self._live))
-        self._abandon(stopped())
+                _LOG.exception("a decoding step failed, with %d sentences", self.num_live)
+                self._start_anew()
+            self._release()
+        self.abandon(stopped())
+
+    def abandon(self, error: TranslationError) -> None:
+        """Fails everyone in flight."""
+        live, self._live = list(self._live), {}
+        self._progress.num_tokens = 0
+        fail_all(live, error, self._observer)
+
+    def _welcome(self, newcomers: Sequence[Sentence]) -> None:
+        for sentence in newcomers:
+            self._live[sentence] = None
+            self._progress.num_tokens += len(sentence.ids)
+            self._earliest_deadline = min(self._earliest_deadline, sentence.deadline)
+
+    def _start_anew(self) -> None:
+        """Fails everyone in flight; the rows of the failed step are not used again."""
+        self.abandon(_fault("decoding"))
+        self._release()
+        self._model = self._batch = None
+        self.prepare()
+
+    def _release(self) -> None:
+        progress = self._progress
+        progress.num_sentences = self.num_live
+        self._dispatcher.release(self._load, progress)
+        self._progress = Progress(num_tokens=progress.num_tokens)
 
     def _join(self, newcomers: Sequence[Sentence]) -> None:
         """Encodes newcomers together, or one by one if that fails: only the culprits fail."""
@@ -67,8 +104,8 @@ class Worker:
             return
         started, now = time.perf_counter(), self._clock()
         sources = [sentence.ids for sentence in newcomers]
+        batch = self._batch_for(newcomers[0].beam_size)
         try:
-            batch = self._batch_for(newcomers[0].beam_size)
             batch.join(newcomers, sources, [sentence.options for sentence in newcomers])
         except Exception:
             if len(newcomers) > 1:
@@ -80,12 +117,16 @@ class Worker:
             return
         num_tokens = sum(map(len, sources))
         self._observer.encoded(num_tokens, time.perf_counter() - started)
+        encoded = self._clock()
         for sentence in newcomers:
             self._observer.queued(now - sentence.enqueued)
+            sentence.joined, sentence.encoded = now, encoded
+            sentence.first_step = self._num_steps
 
     def _batch_for(self, beam_size: int) -> Batch[Sentence]:
         if self._model is None:
-            self._model = self._make_model()
+            self.prepare()
+        assert self._model is not None
         if self._batch is None or self._batch_beam_size != beam_size:
             self._batch, self._batch_beam_size = Batch(self._model, beam_size), beam_size
         return self._batch
@@ -102,13 +143,21 @@ class Worker:
         self._seen_cancellation = cancellation
         self._earliest_deadline = min((each.deadline for each in self._live), default=math.inf)
 
-    def _step(self) -> None:
+    def _step(self, newcomers: Sequence[Sentence]) -> None:
         if not self._live or self._batch is None:
             return
-        rows = len(self._live) * self._batch_beam_size
+        begun = [sentence for sentence in newcomers if sentence in self._live]
+        rows = self.num_live * self._batch_beam_size
         started = time.perf_counter()
         finished = self._batch.step()
         self._observer.stepped(rows, time.perf_counter() - started)
+        self._progress.rows = rows
+        self.has_stepped = True
+        self._num_steps += 1
+        if begun:
+            now = self._clock()
+            for sentence in begun:
+                self._observer.first_stepped(now - sentence.enqueued)
         for sentence, hypotheses in finished:
             self._finish(sentence, hypotheses)
 
@@ -117,34 +166,40 @@ class Worker:
             _LOG.error("the model gives no probability to any token")
             self._fail(sentence, _fault("decoding"))
             return
-        del self._live[sentence]
+        self._forget(sentence)
+        num_tokens = len(hypotheses[0].token_log_probs)
+        self._progress.finished_tokens += len(sentence.ids)
+        self._progress.finished_steps += num_tokens
+        self._tell(sentence)
         try:
             sentence.future.set_result(hypotheses)
         except InvalidStateError:
             self._observer.cancelled()
             return
-        best = hypotheses[0]
         seconds = self._clock() - sentence.enqueued
-        self._observer.finished(best.finish_reason, len(best.token_log_probs), seconds)
+        self._observer.finished(hypotheses[0].finish_reason, num_tokens, seconds)
 
-    def _leave(self, gone: Iterable[Sentence]) -> None:
+    def _tell(self, sentence: Sentence) -> None:
+        if sentence.listener:
+            times = sentence.enqueued, sentence.joined, sentence.encoded, self._clock()
+            sentence.listener(SentenceTimes(*times, self._num_steps - sentence.first_step))
+
+    def _leave(self, gone: Sequence[Sentence]) -> None:
         """Answers those who left the queue or their rows before they were done."""
         for sentence in gone:
-            self._live.pop(sentence, None)
-            error = DeadlineExceeded("the deadline passed; allow more time or send less text")
-            lost = self._observer.expired if reject(sentence, error) else self._observer.cancelled
-            lost()
+            if sentence in self._live:
+                self._forget(sentence)
+        error = DeadlineExceeded("the deadline passed; allow more time or send less text")
+        for has_expired in [reject(sentence, error) for sentence in gone]:
+            (self._observer.expired if has_expired else self._observer.cancelled)()
 
     def _fail(self, sentence: Sentence, error: TranslationError) -> None:
-        del self._live[sentence]
-        lost = self._observer.failed if reject(sentence, error) else self._observer.cancelled
-        lost()
+        self._forget(sentence)
+        fail_all([sentence], error, self._observer)
 
-    def _abandon(self, error: TranslationError) -> None:
-        """Fails everyone in flight; the next newcomers get a new model."""
-        for sentence in list(self._live):
-            self._fail(sentence, error)
-        self._model = self._batch = None
+    def _forget(self, sentence: Sentence) -> None:
+        del self._live[sentence]
+        self._progress.num_tokens -= len(sentence.ids)
 
 
 def reject(sentence: Sentence, error: TranslationError) -> bool:
@@ -154,6 +209,12 @@ def reject(sentence: Sentence, error: TranslationError) -> bool:
     except InvalidStateError:
         return False
     return True
+
+
+def fail_all(sentences: Iterable[Sentence], error: TranslationError, observer: Observer) -> None:
+    """Ends sentences that are lost. All are answered before the observer hears of any of them."""
+    for was_waiting in [reject(sentence, error) for sentence in sentences]:
+        (observer.failed if was_waiting else observer.cancelled)()
 
 
 def stopped() -> Unavailable:

@@ -48,7 +48,7 @@ STOPPING_BEST: Stopping
 STOPPING_FINISHED: Stopping
 
 class TranslateRequest(_message.Message):
-    __slots__ = ("contents", "mime_type", "source_language_code", "target_language_code", "model", "options", "include_attention", "text_options")
+    __slots__ = ("contents", "mime_type", "source_language_code", "target_language_code", "model", "options", "include_attention", "text_options", "model_version")
     CONTENTS_FIELD_NUMBER: _ClassVar[int]
     MIME_TYPE_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
@@ -57,6 +57,7 @@ class TranslateRequest(_message.Message):
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_ATTENTION_FIELD_NUMBER: _ClassVar[int]
     TEXT_OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_VERSION_FIELD_NUMBER: _ClassVar[int]
     contents: _containers.RepeatedScalarFieldContainer[str]
     mime_type: str
     source_language_code: str
@@ -65,7 +66,8 @@ class TranslateRequest(_message.Message):
     options: DecodingOptions
     include_attention: bool
     text_options: TextOptions
-    def __init__(self, contents: _Optional[_Iterable[str]] = ..., mime_type: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., include_attention: _Optional[bool] = ..., text_options: _Optional[_Union[TextOptions, _Mapping]] = ...) -> None: ...
+    model_version: str
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., mime_type: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., include_attention: _Optional[bool] = ..., text_options: _Optional[_Union[TextOptions, _Mapping]] = ..., model_version: _Optional[str] = ...) -> None: ...
 
 class TextOptions(_message.Message):
     __slots__ = ("split_sentences", "long_sentences", "no_break_spaces", "protect", "protected_spans", "glossary")
@@ -252,15 +254,19 @@ class Model(_message.Message):
     def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., architecture: _Optional[str] = ..., precision: _Optional[str] = ..., max_source_tokens: _Optional[int] = ..., preferred_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., default_options: _Optional[_Union[DecodingOptions, _Mapping]] = ...) -> None: ...
 
 class Limits(_message.Message):
-    __slots__ = ("max_contents", "max_message_bytes", "max_beam_size", "default_deadline_seconds", "max_characters")
+    __slots__ = ("max_contents", "max_message_bytes", "max_beam_size", "default_deadline_seconds", "max_characters", "max_content_characters", "max_deadline_seconds")
     MAX_CONTENTS_FIELD_NUMBER: _ClassVar[int]
     MAX_MESSAGE_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_DEADLINE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     MAX_CHARACTERS_FIELD_NUMBER: _ClassVar[int]
+    MAX_CONTENT_CHARACTERS_FIELD_NUMBER: _ClassVar[int]
+    MAX_DEADLINE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     max_contents: int
     max_message_bytes: int
     max_beam_size: int
     default_deadline_seconds: float
     max_characters: int
-    def __init__(self, max_contents: _Optional[int] = ..., max_message_bytes: _Optional[int] = ..., max_beam_size: _Optional[int] = ..., default_deadline_seconds: _Optional[float] = ..., max_characters: _Optional[int] = ...) -> None: ...
+    max_content_characters: int
+    max_deadline_seconds: float
+    def __init__(self, max_contents: _Optional[int] = ..., max_message_bytes: _Optional[int] = ..., max_beam_size: _Optional[int] = ..., default_deadline_seconds: _Optional[float] = ..., max_characters: _Optional[int] = ..., max_content_characters: _Optional[int] = ..., max_deadline_seconds: _Optional[float] = ...) -> None: ...

@@ -61,8 +61,8 @@ class TranslationServiceServicer:
         Status codes
         INVALID_ARGUMENT    a field is missing, out of its range, or contradicts another one. The message
         names the field, its value and the limit. Don't retry.
-        NOT_FOUND           no served model has this name or this pair of languages. The message lists
-        what is served, as ListModels does.
+        NOT_FOUND           no served model has this name, this version or this pair of languages. The
+        message lists what is served, as ListModels does.
         RESOURCE_EXHAUSTED  the queue is full. Nothing was translated. The status details hold a
         google.rpc.RetryInfo: wait at least that long, then retry.
         DEADLINE_EXCEEDED   the deadline passed, waiting or decoding. Allow more time or send less text.
@@ -74,9 +74,11 @@ class TranslationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListModels(self, request, context):
-        """Lists the served models with their languages, limits and default options, in alphabetical order.
+        """Lists the served models with their languages, limits and default options, in alphabetical order,
+        every version of a model by itself, the newest first.
 
-        The answer stays the same as long as the server runs.
+        The answer changes when the operator installs or removes a version, never in the midst of a request:
+        a translation is made by one version from its beginning to its end.
 
         Status codes
         UNAVAILABLE         the server is loading its models or shutting down. Retry.

@@ -1,36 +1,33 @@
 """The gRPC side of the service: the only part that knows the protocol's messages and codes.
 
-    request ──> interceptor ──> servicer ──> routing ──> translator
-                                   │ convert               │
-    status  <── status  <── exceptions                     v
-    response <─────────── convert <──────────────── translations
+    request ──> interceptors ──> servicer ──> shares ──> catalog, translator
+                                    │ convert               │
+    status  <── status  <─── exceptions                     v
+    response <──────────── convert <────────────────── translations
 
-Beside it: the models it serves, health and reflection.
+Beside it: the admin rpcs, health and reflection.
 """
 
+from service.rpc.admin import ADMIN_SERVICE, add_admin
 from service.rpc.health import HEALTH_SERVICE, Health, add_health
 from service.rpc.interceptor import MetricsInterceptor
-from service.rpc.models import ServedModel, load_model, make_router, read_bundles
-from service.rpc.reflection import add_reflection
-from service.rpc.servicer import (
-    TRANSLATION_SERVICE,
-    RequestLimits,
-    TranslationServicer,
-    add_translation,
-)
+from service.rpc.limits import RequestLimits
+from service.rpc.reflection import REFLECTION_SERVICES, add_reflection
+from service.rpc.request_log import RequestInterceptor
+from service.rpc.servicer import TRANSLATION_SERVICE, TranslationServicer, add_translation
 
 __all__ = [
+    "ADMIN_SERVICE",
     "HEALTH_SERVICE",
+    "REFLECTION_SERVICES",
     "TRANSLATION_SERVICE",
     "Health",
     "MetricsInterceptor",
-    "ServedModel",
+    "RequestInterceptor",
     "RequestLimits",
     "TranslationServicer",
+    "add_admin",
     "add_health",
     "add_reflection",
     "add_translation",
-    "load_model",
-    "make_router",
-    "read_bundles",
 ]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from service.catalog import ServedModel
 from service.decoding import DecodingOptions, FinishReason, Stopping
 from service.errors import InvalidArgument
 from service.pb import translation_pb2 as pb
@@ -123,17 +124,21 @@ class Answer:
     detection: Detection | None
 
 
-def response_message(answers: Sequence[Answer], max_bytes: int) -> pb.TranslateResponse:
-    """All answers; raises InvalidArgument as soon as they have more than `max_bytes`."""
+def response_bytes(answers: Sequence[Answer], max_bytes: int) -> bytes:
+    """A serialised TranslateResponse of all answers, in order.
+
+    Raises InvalidArgument as soon as they have more than `max_bytes`.
+    """
     # gRPC would refuse the whole with RESOURCE_EXHAUSTED, which clients retry, in vain.
-    response, size = pb.TranslateResponse(), 0
+    parts, size = list[bytes](), 0
     for answer in answers:
-        message = _translation(answer)
-        size += message.ByteSize()
+        # Messages end to end are one message, with the repeated fields of all. A part at a time,
+        # serialising doesn't keep other threads waiting.
+        part = pb.TranslateResponse(translations=[_translation(answer)]).SerializeToString()
+        size += len(part)
         check_size(size, max_bytes)
-        response.translations.append(message)
-    check_size(response.ByteSize(), max_bytes)
-    return response
+        parts.append(part)
+    return b"".join(parts)
 
 
 def _translation(answer: Answer) -> pb.Translation:
@@ -152,19 +157,20 @@ def _translation(answer: Answer) -> pb.Translation:
     )
 
 
-def model_to_message(translator: Translator, precision: str) -> pb.Model:
-    manifest = translator.manifest
+def model_to_message(model: ServedModel) -> pb.Model:
+    """What ListModels shows of a version."""
+    manifest = model.manifest
     return pb.Model(
         name=manifest.name,
         version=manifest.version,
         source_language_code=manifest.source_language,
         target_language_code=manifest.target_language,
         architecture=manifest.architecture,
-        precision=precision,
+        precision=model.precision,
         max_source_tokens=manifest.limits.max_source_tokens,
         preferred_source_tokens=manifest.limits.split_above,
         max_target_tokens=manifest.limits.max_target_tokens,
-        default_options=options_to_message(translator.default_options),
+        default_options=options_to_message(model.translator.default_options),
     )
 
 

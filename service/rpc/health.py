@@ -1,11 +1,16 @@
-"""grpc.health.v1 for the server ("") and each model, by name.
+"""grpc.health.v1: is the server ready, is each model, and does the process live.
 
-Unlike the packaged servicer, it starts as NOT_SERVING and ends its Watch streams on shutdown, which
-would otherwise hold up the drain for its whole grace period.
+    ""          readiness   some model is served and every engine works; not while models load, and
+                            not from the first moment of a shutdown on
+    a model     readiness   the model is served and its engine works
+    "liveness"  liveness    false only where nothing but a restart helps; true while models load and
+                            while accepted requests are finished
+
+Unlike the packaged servicer, it starts as NOT_SERVING, and names come and go with the models.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, TypeAlias
 
 import grpc
@@ -13,54 +18,70 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthServicer, add_HealthServicer_to_server
 
 HEALTH_SERVICE = "grpc.health.v1.Health"
+LIVENESS = "liveness"
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+_Status: TypeAlias = "HealthCheckResponse.ServingStatus"
 
 
 class Health(HealthServicer):  # type: ignore[misc]  # untyped
-    """All names change together: NOT_SERVING, `serve()` SERVING, `shut_down()` NOT_SERVING.
+    """What `update` was told last, until `shut_down`: from then on NOT_SERVING but for liveness.
 
     To be used on the event loop's thread.
     """
 
-    def __init__(self, models: Iterable[str]) -> None:
-        self._names = frozenset(["", *models])
-        self._status = HealthCheckResponse.NOT_SERVING
-        self._is_final = False
+    def __init__(self) -> None:
+        self._works: Mapping[str, bool] = {"": False, LIVENESS: True}
+        self._is_shut_down = False
+        self._is_ended = False
         self._changed = asyncio.Event()
 
-    def serve(self) -> None:
-        """The models are loaded and warmed up. Nothing, after a shutdown has begun."""
-        if not self._is_final:
-            self._change(HealthCheckResponse.SERVING)
+    def update(self, models: Mapping[str, bool], *, is_ready: bool, is_live: bool) -> None:
+        """Whether each model can work, the server as a whole, and the process lives."""
+        works = {**models, "": is_ready, LIVENESS: is_live}
+        if works != self._works:
+            self._works = works
+            self._tell()
 
     def shut_down(self) -> None:
-        """Tells every watcher NOT_SERVING and ends its stream."""
-        self._is_final = True
-        self._change(HealthCheckResponse.NOT_SERVING)
+        """Tells every watcher NOT_SERVING, whatever `update` is told later."""
+        self._is_shut_down = True
+        self._tell()
+
+    def end_watches(self) -> None:
+        """Ends every Watch, which would otherwise hold up a drain for its whole time."""
+        self._is_ended = True
+        self._tell()
 
     async def Check(self, request: HealthCheckRequest, context: _Context) -> HealthCheckResponse:
-        if request.service not in self._names:
+        status = self._status(request.service)
+        if status == HealthCheckResponse.SERVICE_UNKNOWN:
             fault = "no model of this name; ListModels has those there are"
             await context.abort(grpc.StatusCode.NOT_FOUND, fault)
-        return HealthCheckResponse(status=self._status)
+        return HealthCheckResponse(status=status)
 
     async def Watch(
         self, request: HealthCheckRequest, context: _Context
     ) -> AsyncIterator[HealthCheckResponse]:
-        is_known = request.service in self._names
         sent = None
         while True:
-            status = self._status if is_known else HealthCheckResponse.SERVICE_UNKNOWN
+            changed, status = self._changed, self._status(request.service)
             if status != sent:
                 sent = status
                 yield HealthCheckResponse(status=status)
-            elif self._is_final:
+            elif self._is_ended:
                 return
             else:
-                await self._changed.wait()
+                await changed.wait()
 
-    def _change(self, status: "HealthCheckResponse.ServingStatus") -> None:
-        self._status = status
+    def _status(self, name: str) -> _Status:
+        if name not in self._works:
+            return HealthCheckResponse.SERVICE_UNKNOWN
+        is_open = name == LIVENESS or not self._is_shut_down
+        if is_open and self._works[name]:
+            return HealthCheckResponse.SERVING
+        return HealthCheckResponse.NOT_SERVING
+
+    def _tell(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
 

@@ -1,129 +1,76 @@
-"""Counts every registered rpc in the metrics, whoever implements it: ours, health, reflection."""
+"""Counts the rpcs of the server's services in the metrics, whoever implements them."""
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
-from inspect import isasyncgenfunction
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any
 
 import grpc
-from google.protobuf.message import DecodeError
+from google.protobuf.descriptor_pool import Default as default_pool
 
 from service.metrics import Metrics, RpcMetrics
+from service.rpc.wrapping import Context, ending, wrap
 
-# Generic in grpc-stubs only, hence in quotes.
-_Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
-_Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
-# Makes a request of its bytes. If gRPC does that, before the handler, failures are not counted.
-_Parse: TypeAlias = Callable[[bytes], Any] | None
-# (request streams, response streams) -> the ecosystem's name, the handler's attribute, its maker.
+# (request streams, response streams) -> the grpc-ecosystem's name.
 _KINDS = {
-    (False, False): ("unary", "unary_unary", grpc.unary_unary_rpc_method_handler),
-    (False, True): ("server_stream", "unary_stream", grpc.unary_stream_rpc_method_handler),
-    (True, False): ("client_stream", "stream_unary", grpc.stream_unary_rpc_method_handler),
-    (True, True): ("bidi_stream", "stream_stream", grpc.stream_stream_rpc_method_handler),
+    (False, False): "unary",
+    (False, True): "server_stream",
+    (True, False): "client_stream",
+    (True, True): "bidi_stream",
 }
 
 
 class MetricsInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
-    """Wraps the handler of each method at its first call.
+    """Counts every call with the code that its client sees, refusals of later interceptors too.
 
-    Messages that can't be parsed are counted as well, and answered with INVALID_ARGUMENT.
+    Methods of no service aren't counted: their names are the client's, and labels are a closed set.
 
-    Unknown methods aren't counted: their names are the client's, and labels are a closed set.
+    services: full names; their rpcs are shown at zero before their first call.
+    trace_id: the id of the trace of the current call, if it has one, for exemplars. It is asked
+    within what earlier interceptors have set up.
     """
 
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-        self._handlers: dict[str, _Handler] = {}
+    def __init__(
+        self,
+        metrics: Metrics,
+        services: Iterable[str],
+        trace_id: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        self._counted = {
+            f"/{service}/{method}": partial(_counted, metrics.rpc(kind, service, method), trace_id)
+            for service in services
+            for method, kind in _methods(service)
+        }
 
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Any:
-        method = handler_call_details.method
-        if method not in self._handlers:
-            handler = await continuation(handler_call_details)
-            if handler is None:
-                return None
-            self._handlers[method] = self._wrap(method, handler)
-        return self._handlers[method]
-
-    def _wrap(self, path: str, handler: _Handler) -> _Handler:
-        streams = (bool(handler.request_streaming), bool(handler.response_streaming))
-        kind, attribute, make_handler = _KINDS[streams]
-        _, service, method = path.split("/")
-        rpc = self._metrics.rpc(kind, service, method)
-        behavior = getattr(handler, attribute)
-        count = _count_stream if isasyncgenfunction(behavior) else _count_call
-        parse = handler.request_deserializer
-        if handler.request_streaming:
-            return make_handler(count(behavior, rpc, None), parse, handler.response_serializer)
-        return make_handler(count(behavior, rpc, parse), None, handler.response_serializer)
+        # Asked at every call: an interceptor behind this one may refuse the one and not the other.
+        handler = await continuation(handler_call_details)
+        counted = self._counted.get(handler_call_details.method)
+        return wrap(handler, counted) if handler and counted else handler
 
 
-def _count_call(behavior: Callable[..., Awaitable[Any]], rpc: RpcMetrics, parse: _Parse) -> Any:
-    async def call(request: Any, context: _Context) -> Any:
-        async with _counted(rpc, context):
-            return await behavior(parse(request) if parse else request, context)
-
-    return call
-
-
-def _count_stream(
-    behavior: Callable[..., AsyncIterator[Any]], rpc: RpcMetrics, parse: _Parse
-) -> Any:
-    async def stream(request: Any, context: _Context) -> AsyncIterator[Any]:
-        async with _counted(rpc, context):
-            async for response in behavior(parse(request) if parse else request, context):
-                yield response
-
-    return stream
+def _methods(service: str) -> Iterator[tuple[str, str]]:
+    """Names and kinds of a service's methods, from its descriptor."""
+    # Reflection v1 is v1alpha under another name, and its own descriptor isn't there.
+    described = service.replace("grpc.reflection.v1.", "grpc.reflection.v1alpha.")
+    for method in default_pool().FindServiceByName(described).methods:
+        yield method.name, _KINDS[method.client_streaming, method.server_streaming]
 
 
 @asynccontextmanager
-async def _counted(rpc: RpcMetrics, context: _Context) -> AsyncIterator[None]:
+async def _counted(
+    rpc: RpcMetrics, trace_id: Callable[[], str | None], context: Context
+) -> AsyncIterator[None]:
     rpc.started()
-    started, code = time.perf_counter(), "UNKNOWN"
-    try:
-        async with _parsed(context):
-            yield
-        code = _code(context, "OK")
-    except grpc.aio.AbortError:
-        code = _code(context, "UNKNOWN")
-        raise
-    except asyncio.CancelledError:
-        # gRPC cancels the handler in both cases; only the clock tells them apart.
-        code = "DEADLINE_EXCEEDED" if _is_late(context) else "CANCELLED"
-        raise
-    except Exception as error:
-        code = _code(context, "UNKNOWN")
-        if _is_late(context):
-            # The client has its answer, and gRPC failed to send it another one.
-            code = "DEADLINE_EXCEEDED"
-            raise asyncio.CancelledError from error
-        raise
-    finally:
-        rpc.handled(code, time.perf_counter() - started)
+    started = time.perf_counter()
 
+    def ended(code: str) -> None:
+        rpc.handled(code, time.perf_counter() - started, trace_id())
 
-@asynccontextmanager
-async def _parsed(context: _Context) -> AsyncIterator[None]:
-    try:
+    async with ending(context, ended):
         yield
-    except DecodeError:
-        fault = "the request can't be parsed: it is another message, or its text is not UTF-8"
-        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, fault)
-
-
-def _is_late(context: _Context) -> bool:
-    remaining = context.time_remaining()
-    return remaining is not None and remaining <= 0
-
-
-def _code(context: _Context, default: str) -> str:
-    """The code that the handler set, by name."""
-    code: grpc.StatusCode | None = context.code()
-    return code.name if code else default

@@ -12,7 +12,7 @@ from google.protobuf import descriptor_pool
 from google.protobuf.descriptor import FileDescriptor
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
-_V1 = "grpc.reflection.v1.ServerReflection"
+REFLECTION_SERVICES = (reflection.SERVICE_NAME, "grpc.reflection.v1.ServerReflection")
 
 
 class _MethodFindingPool:
@@ -48,6 +48,6 @@ def add_reflection(server: grpc.aio.Server, services: Sequence[str]) -> None:
         request_deserializer=reflection_pb2.ServerReflectionRequest.FromString,
         response_serializer=reflection_pb2.ServerReflectionResponse.SerializeToString,
     )
-    for name in (reflection.SERVICE_NAME, _V1):
+    for name in REFLECTION_SERVICES:
         methods = {"ServerReflectionInfo": handler}
         server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(name, methods)])

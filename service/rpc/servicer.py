@@ -1,34 +1,29 @@
-"""The rpcs of nmt.v1: message -> model and options -> translator -> message.
+"""The rpcs of nmt.v1.TranslationService: message -> model and options -> translator -> message.
 
-Runs on the event loop and keeps it free: nothing here blocks, and decoding happens elsewhere.
+Runs on the event loop and keeps it free: nothing here blocks, decoding happens elsewhere, and large
+answers are written and serialised in a thread. A request holds the models that it was routed to, so
+that they outlive their replacement for as long as it needs them.
 """
 
 import asyncio
 import itertools
-import time
-from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable
+from contextlib import ExitStack
 from typing import Any, TypeAlias, TypeVar
 
 import grpc
 
-from service.config import ServerConfig
-from service.decoding.options import MAX_BEAM_SIZE
-from service.errors import DeadlineExceeded, InvalidArgument, Unavailable
+from service.catalog import Catalog, held
 from service.pb import translation_pb2 as pb
-from service.pb.translation_pb2_grpc import (
-    TranslationServiceServicer,
-    add_TranslationServiceServicer_to_server,
-)
 from service.rpc.convert import (
     Answer,
     model_to_message,
     options_from_message,
-    response_message,
+    response_bytes,
     text_options_from_message,
 )
-from service.rpc.models import ServedModel
-from service.rpc.routing import Router
+from service.rpc.limits import RequestLimits
+from service.rpc.request_log import note_answers, note_contents
 from service.rpc.shares import Share, share_out
 from service.rpc.status import abort
 from service.text.detection import LanguageDetector
@@ -39,105 +34,84 @@ _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 _Response = TypeVar("_Response")
 
 
-@dataclass(frozen=True, slots=True)
-class RequestLimits:
-    """What one request may ask, whatever the model."""
+class TranslationServicer:
+    """Answers with the models of `catalog`, and UNAVAILABLE until they are loaded."""
 
-    max_contents: int
-    max_characters: int
-    max_message_bytes: int
-    max_rows: int
-    default_deadline_seconds: float
-
-    @classmethod
-    def of(cls, config: ServerConfig) -> "RequestLimits":
-        return cls(
-            config.max_contents,
-            config.max_characters,
-            config.max_message_bytes,
-            config.max_rows,
-            config.default_deadline_seconds,
-        )
-
-
-class TranslationServicer(TranslationServiceServicer):
-    """Answers UNAVAILABLE until `router` is set, when the models are loaded."""
-
-    def __init__(self, limits: RequestLimits) -> None:
-        self.router: Router[ServedModel] | None = None
+    def __init__(self, catalog: Catalog, limits: RequestLimits) -> None:
+        self._catalog = catalog
         self._limits = limits
         self._detector = LanguageDetector()
 
-    async def Translate(
-        self, request: pb.TranslateRequest, context: _Context
-    ) -> pb.TranslateResponse:
-        return await _answer(self.translate(request, context.time_remaining()), context)
+    async def Translate(self, request: pb.TranslateRequest, context: _Context) -> bytes:
+        return await answered(self._translate(request, context.time_remaining()), context)
 
-    async def ListModels(
-        self, request: pb.ListModelsRequest, context: _Context
-    ) -> pb.ListModelsResponse:
-        return await _answer(self.list_models(), context)
+    async def ListModels(self, request: pb.ListModelsRequest, context: _Context) -> bytes:
+        response = await answered(self.list_models(), context)
+        return response.SerializeToString()
 
     async def translate(
         self, request: pb.TranslateRequest, remaining: float | None = None
     ) -> pb.TranslateResponse:
         """`Translate` without gRPC, within `remaining` seconds; raises TranslationError."""
-        deadline = time.monotonic() + self._seconds(remaining)
-        self._check_contents(request.contents)
-        text_options = text_options_from_message(request)
-        shares = await share_out(request, self._loaded(), self._detector)
-        limit = self._limits.max_message_bytes
-        answers: dict[int, Answer] = {}
-        for share in shares:
-            answers |= await _translated(request, share, text_options, deadline, limit)
-        in_order = [answer for _, answer in sorted(answers.items())]
-        if sum(least_bytes(answer.translation) for answer in in_order) <= MAX_INLINE_BYTES:
-            return response_message(in_order, limit)
-        return await asyncio.to_thread(response_message, in_order, limit)
+        return pb.TranslateResponse.FromString(await self._translate(request, remaining))
 
     async def list_models(self) -> pb.ListModelsResponse:
         """`ListModels` without gRPC; raises TranslationError."""
-        router, limits = self._loaded(), self._limits
+        router = self._catalog.router
         return pb.ListModelsResponse(
-            models=[model_to_message(m.translator, m.precision) for m in router.models],
+            models=map(model_to_message, router.models),
             default_model=router.default,
-            limits=pb.Limits(
-                max_contents=limits.max_contents,
-                max_characters=limits.max_characters,
-                max_message_bytes=limits.max_message_bytes,
-                max_beam_size=min(MAX_BEAM_SIZE, limits.max_rows),
-                default_deadline_seconds=limits.default_deadline_seconds,
-            ),
+            limits=self._limits.to_message(),
         )
 
-    def _loaded(self) -> Router[ServedModel]:
-        if self.router is None:
-            raise Unavailable("the server is loading its models; try again soon")
-        return self.router
+    async def _translate(self, request: pb.TranslateRequest, remaining: float | None) -> bytes:
+        """The serialised response."""
+        deadline = self._limits.deadline(remaining)
+        self._limits.check_contents(request.contents)
+        note_contents(request.contents)
+        text_options = text_options_from_message(request)
+        limit = self._limits.max_message_bytes
+        with ExitStack() as leases:
+            answers: dict[int, Answer] = {}
+            for share in await self._shares(request, leases):
+                answers |= await _translated(request, share, text_options, deadline, limit)
+            in_order = [answer for _, answer in sorted(answers.items())]
+            note_answers(in_order)
+            if sum(least_bytes(answer.translation) for answer in in_order) <= MAX_INLINE_BYTES:
+                return response_bytes(in_order, limit)
+            return await asyncio.to_thread(response_bytes, in_order, limit)
 
-    def _seconds(self, remaining: float | None) -> float:
-        if remaining is None:
-            return self._limits.default_deadline_seconds
-        if remaining <= 0:
-            raise DeadlineExceeded("the deadline had passed when the request arrived")
-        return remaining
-
-    def _check_contents(self, contents: Sequence[str]) -> None:
-        if (count := len(contents)) == 0:
-            raise InvalidArgument("contents is empty; send at least one text")
-        if count > (limit := self._limits.max_contents):
-            raise InvalidArgument(
-                f"contents has {count} texts, the limit is {limit}; send several requests"
-            )
-        if (length := sum(map(len, contents))) > (limit := self._limits.max_characters):
-            raise InvalidArgument(
-                f"contents has {length} characters, the limit is {limit}; send several requests"
-            )
+    async def _shares(self, request: pb.TranslateRequest, leases: ExitStack) -> list[Share]:
+        """The models of the request, held until the leases end."""
+        router = self._catalog.router
+        with held(router.models):  # detection takes a while, in which each may be replaced
+            shares = await share_out(request, router, self._detector)
+            leases.enter_context(held(share.model for share in shares))
+        return shares
 
 
 def add_translation(server: grpc.aio.Server, servicer: TranslationServicer) -> None:
     """Answers translation requests with `servicer`."""
-    add_TranslationServiceServicer_to_server(servicer, server)  # type: ignore[no-untyped-call]
+    # Not by the generated function: it serialises every response on the event loop, and 16 MiB take
+    # long enough there to be felt by everybody.
+    handlers = {
+        "Translate": grpc.unary_unary_rpc_method_handler(
+            servicer.Translate, pb.TranslateRequest.FromString
+        ),
+        "ListModels": grpc.unary_unary_rpc_method_handler(
+            servicer.ListModels, pb.ListModelsRequest.FromString
+        ),
+    }
+    handler = grpc.method_handlers_generic_handler(TRANSLATION_SERVICE, handlers)
+    server.add_generic_rpc_handlers([handler])
+
+
+async def answered(work: Awaitable[_Response], context: _Context) -> _Response:
+    """The response of an rpc; its failure ends the rpc with the status that it has."""
+    try:
+        return await work
+    except Exception as error:
+        await abort(context, error)
 
 
 async def _translated(
@@ -161,10 +135,3 @@ async def _translated(
     )
     answers = map(Answer, translations, itertools.repeat(translator), share.detections)
     return dict(zip(share.indices, answers, strict=True))
-
-
-async def _answer(work: Awaitable[_Response], context: _Context) -> _Response:
-    try:
-        return await work
-    except Exception as error:
-        await abort(context, error)

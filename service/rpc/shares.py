@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from service.catalog import Router, ServedModel
 from service.pb import translation_pb2 as pb
-from service.rpc.models import ServedModel
-from service.rpc.routing import Router
 from service.text.detection import Detection, LanguageDetector
 
 
@@ -28,9 +27,10 @@ async def share_out(
     """Every text in one share. Raises what the router and the detector raise."""
     source, target = request.source_language_code, request.target_language_code
     languages = router.undecided(request.model, source, target)
-    if not languages:
+    if not languages or request.model_version:
+        model = router.choose(request.model, source, target, request.model_version)
         count = len(request.contents)
-        return [Share(router.choose(request.model, source, target), range(count), [None] * count)]
+        return [Share(model, range(count), [None] * count)]
     # Its model takes a second to load, once, and a text a fifth of a millisecond.
     detections = await asyncio.to_thread(detector.detect_all, request.contents, languages)
     shares = []

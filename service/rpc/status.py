@@ -32,7 +32,9 @@ async def abort(context: "grpc.aio.ServicerContext[Any, Any]", error: Exception)
     code, message = grpc.StatusCode[error.status], _shorten(str(error))
     if isinstance(error, QueueFull):
         details = _retry_details(code, message, error.retry_after_seconds)
-        await context.abort(code, message, ((_DETAILS_KEY, details),))
+        # What is given here replaces what was set before.
+        trailers = context.trailing_metadata() or ()
+        await context.abort(code, message, (*trailers, (_DETAILS_KEY, details)))
     await context.abort(code, message)
 
 

@@ -8,12 +8,9 @@ import onnxruntime
 
 from service.bundle import Bundle, Manifest
 from service.errors import BundleError, ConfigError
+from service.session.devices import PROVIDERS, check_device, device_fault, prepare
 from service.session.shortlist import Shortlists
 
-_PROVIDERS = {
-    "cpu": ["CPUExecutionProvider"],
-    "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"],
-}
 # The first is scalar code on CPU; the second hides the output product's bias from the int8 kernels,
 # which then dequantise its whole weight on every step.
 _DISABLED_OPTIMIZERS = ["SkipLayerNormFusion", "MatMulAddFusion"]
@@ -41,6 +38,7 @@ class Graphs:
         BundleError for a file that is no graph.
         """
         _check_available(bundle.manifest, precision, device)
+        prepare(device)
         options = _session_options(threads)
         encoder, step = (
             _load_session(bundle.graph_path(precision, graph), options, device)
@@ -56,10 +54,8 @@ def _check_available(manifest: Manifest, precision: str, device: str) -> None:
     if precision not in manifest.precisions:
         known = ", ".join(manifest.precisions)
         faults.append(f"precision {precision} is not in bundle {manifest.name}, which has {known}")
-    if device not in _PROVIDERS:
-        faults.append(f"device {device} is unknown; choose one of {', '.join(_PROVIDERS)}")
-    elif _PROVIDERS[device][0] not in onnxruntime.get_available_providers():
-        faults.append(f"device {device} needs another build of onnxruntime: onnxruntime-gpu")
+    if fault := device_fault(device):
+        faults.append(fault)
     if faults:
         raise ConfigError(f"model {manifest.name}", faults)
 
@@ -88,17 +84,19 @@ def _saturates() -> bool:
 def _load_session(
     path: Path, options: onnxruntime.SessionOptions, device: str
 ) -> onnxruntime.InferenceSession:
-    providers = _PROVIDERS[device]
     try:
         session = onnxruntime.InferenceSession(
-            str(path), options, providers=providers, disabled_optimizers=_DISABLED_OPTIMIZERS
+            str(path),
+            options,
+            providers=PROVIDERS[device],
+            disabled_optimizers=_DISABLED_OPTIMIZERS,
+            # Else it tries again on the cpu, and with the optimisations that were left out.
+            enable_fallback=False,
         )
     except Exception as error:  # onnxruntime's have no base of their own
         fault = f"{path.parent.name}/{path.name} can't be loaded: {' '.join(str(error).split())}"
         # Another device may still take it.
         kind = BundleError if device == "cpu" else ConfigError
         raise kind(str(path.parent.parent), [fault]) from error
-    # onnxruntime falls back to the CPU by itself, for example without a driver.
-    if session.get_providers()[0] != providers[0]:
-        raise ConfigError(f"device {device}", [f"onnxruntime could not start {providers[0]}"])
+    check_device(session, device)
     return session

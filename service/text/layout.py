@@ -3,7 +3,6 @@
 Owns which characters never need a model, and whether a text has anything that does.
 """
 
-import re
 from collections.abc import Set
 
 # White space (the last of Unicode is U+3000), and what shows nothing: controls, soft hyphen,
@@ -34,11 +33,6 @@ _PICTURES = "".join(
 _LAYOUT = frozenset(LAYOUT_CHARACTERS)
 _ASIDE = _LAYOUT | {"\u200d", "\u20e3", *_PICTURES}
 
-_URL = r"(?:[a-z][a-z0-9+.-]*://|www\.|mailto:).+"
-_EMAIL = r"[\w.+-]++@[\w-]++(?:\.[\w-]++)++"
-_ADDRESS = re.compile(f"{_URL}|{_EMAIL}", re.IGNORECASE)
-_AROUND_ADDRESS = "()[]{}<>«»“”‘’\"'.,;:!?…"
-
 
 def trim(text: str, start: int, end: int) -> tuple[int, int]:
     """The part of `text[start:end]` without what stands aside at its ends.
@@ -64,13 +58,8 @@ def _stripped(text: str, start: int, end: int, characters: Set[str]) -> tuple[in
 
 
 def is_translatable(core: str) -> bool:
-    """Whether any word has a letter and is no URL or e-mail address.
+    """Whether there is any letter: digits, punctuation, symbols and emoji pass through as they are.
 
-    If not, the text passes through as it is: digits, punctuation, symbols and emoji in any mix. A
-    host name alone (`example.com`) counts as a word.
+    Addresses have letters too; `protect` hides them before.
     """
-    return any(any(map(str.isalpha, word)) and not _is_address(word) for word in core.split())
-
-
-def _is_address(word: str) -> bool:
-    return _ADDRESS.fullmatch(word.strip(_AROUND_ADDRESS)) is not None
+    return any(map(str.isalpha, core))

@@ -8,31 +8,20 @@ Positions count Unicode code points. Maps chain: what one gives, the next one ta
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 Span = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """`old[old_start:old_end]` became `new[new_start:new_end]`; either may be empty."""
-
-    old_start: int
-    old_end: int
-    new_start: int
-    new_end: int
 
 
 class SpanMap:
     """Brings spans from the old text to the new one, and back. What no edit holds is the same text.
 
-    A span that begins or ends inside an edit has all of it. What was inserted or removed at an end
-    of a span is outside of it. Spans that are in order stay in order.
+    old, new: both sides of each edit, in order; either may be empty. A span that begins or ends
+    inside an edit has all of it. What was inserted or removed at an end of a span is outside of it.
+    Spans that are in order stay in order.
     """
 
-    def __init__(self, edits: Sequence[Edit] = ()) -> None:
-        self._old = [(edit.old_start, edit.old_end) for edit in edits]
-        self._new = [(edit.new_start, edit.new_end) for edit in edits]
+    def __init__(self, old: Sequence[Span] = (), new: Sequence[Span] = ()) -> None:
+        self._old, self._new = old, new
 
     def to_new(self, start: int, end: int) -> Span:
         return _mapped(start, end, self._old, self._new)
@@ -47,7 +36,8 @@ class Rewriter:
     def __init__(self, old: str) -> None:
         self._old = old
         self._chunks: list[str] = []
-        self._edits: list[Edit] = []
+        self._old_spans: list[Span] = []  # of the edits
+        self._new_spans: list[Span] = []
         self._length = 0
         self.position = 0
 
@@ -60,9 +50,11 @@ class Rewriter:
         """Write `new` in the place of the old text up to `end`; returns its span."""
         start = self._length
         self._write(new)
-        self._edits.append(Edit(self.position, end, start, self._length))
+        written = start, self._length
+        self._old_spans.append((self.position, end))
+        self._new_spans.append(written)
         self.position = end
-        return start, self._length
+        return written
 
     def insert(self, new: str) -> Span:
         return self.replace(self.position, new)
@@ -70,14 +62,14 @@ class Rewriter:
     def finish(self) -> tuple[str, SpanMap]:
         """Copy what is left and return the new text."""
         self.keep(len(self._old))
-        return "".join(self._chunks), SpanMap(self._edits)
+        return "".join(self._chunks), SpanMap(self._old_spans, self._new_spans)
 
     def _write(self, text: str) -> None:
         self._chunks.append(text)
         self._length += len(text)
 
 
-def _mapped(start: int, end: int, these: list[Span], others: list[Span]) -> Span:
+def _mapped(start: int, end: int, these: Sequence[Span], others: Sequence[Span]) -> Span:
     """Map a span by the edits of which `these` and `others` are the two sides, in order."""
     index = bisect_right(these, start, key=_start) - 1
     mapped_start = start

@@ -1,11 +1,13 @@
 """Every match of a pattern in a long text, without holding up other threads.
 
 A search of `re` keeps the interpreter to itself until it has found something, which takes a second
-for a megabyte of nothing. Here it is many short ones.
+for a megabyte of nothing. Here it is many short ones, and it can be ended between them.
 """
 
 import re
 from collections.abc import Iterator
+
+from service.text.checking import Check, go_on
 
 _WINDOW = 2048
 # A pattern may look so far ahead, beyond what it repeats without limit.
@@ -13,7 +15,11 @@ _LOOK_AHEAD = 256
 
 
 def find_all(
-    pattern: re.Pattern[str], text: str, start: int = 0, end: int | None = None
+    pattern: re.Pattern[str],
+    text: str,
+    start: int = 0,
+    end: int | None = None,
+    check: Check = go_on,
 ) -> Iterator[re.Match[str]]:
     """`pattern.finditer(text, start, end)`, in searches of two thousand characters each.
 
@@ -24,6 +30,7 @@ def find_all(
     limit = len(text) if end is None else end
     size = _WINDOW
     while start < limit:
+        check()
         stop = min(start + size, limit)
         matches = pattern.finditer(text, start, min(stop + _LOOK_AHEAD, limit))
         start, size = stop, _WINDOW

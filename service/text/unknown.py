@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence, Set
 
 from service.text.protect import Kind, Masked, Part
-from service.text.protect.stand_ins import stand_ins
+from service.text.protect.stand_ins import stand_ins, used_words
 from service.text.rewriting import Rewriter, Span, SpanMap
 from service.text.words import is_word_character, words
 
@@ -25,7 +25,7 @@ def hide_unknown(text: str, unknown: Sequence[int]) -> Masked | None:
     it does. None if that is all.
     """
     runs = list(_runs(text, set(unknown)))
-    writer, names, parts = Rewriter(text), stand_ins(text), list[Part]()
+    writer, names, parts = Rewriter(text), stand_ins(used_words(text)), list[Part]()
     inside = {index for run in runs for index in range(*run)}
     controls = [(i, i + 1) for i in unknown if i not in inside and _is_control(text[i])]
     for start, end in sorted([*runs, *controls]):

@@ -10,6 +10,8 @@ _SPACELESS = (
     (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x30FF), (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF),
 )  # fmt: skip
+SPACELESS_CLASS = "".join(f"{chr(first)}-{chr(last)}" for first, last in _SPACELESS)
+"""Those scripts, inside a character class of a regular expression."""
 # What may directly follow a word.
 SENTENCE_SIGNS = ".,;:!?…。，、；：！？"
 _JOINER = "\u200d"
@@ -38,7 +40,7 @@ def words(text: str) -> list[Span]:
     starts = [
         index
         for index, character in enumerate(text)
-        if not character.isspace() and (index == 0 or not joined(text[index - 1], character))
+        if not character.isspace() and (index == 0 or _begins(text[index - 1], character))
     ]
     spans = []
     for start, limit in itertools.pairwise([*starts, len(text)]):
@@ -51,6 +53,11 @@ def is_loose(text: str, left: int, right: int) -> bool:
     if left < right or text[right] in SENTENCE_SIGNS:
         return True
     return is_spaceless(text[left - 1]) or is_spaceless(text[right])
+
+
+def _begins(previous: str, character: str) -> bool:
+    # A modifier clings to a space as well, but spaces are no words: it stands for itself there.
+    return previous.isspace() or not joined(previous, character)
 
 
 def _clings(character: str) -> bool:

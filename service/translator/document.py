@@ -64,6 +64,12 @@ class Unit:
         return self.document.masked is None and self.hidden is None and not self.is_capitals
 
     @property
+    def num_tags(self) -> int:
+        """How many tags are to be put around its words."""
+        masked = self.document.masked
+        return masked.num_tags((self.start, self.end)) if masked else 0
+
+    @property
     def needs_attention(self) -> bool:
         """Whether something is to be put where the model looked for it."""
         return any(

@@ -7,7 +7,8 @@ from service.bundle import Manifest
 from service.errors import InvalidArgument
 from service.text import Tokenizer, is_translatable, trim
 from service.text.case import Truecaser, is_all_caps
-from service.text.protect import protect
+from service.text.checking import Check, go_on
+from service.text.protect import may_have_address, protect
 from service.text.rewriting import Span
 from service.text.segment import MAX_WINDOW, Piece, split_lines, split_sentences
 from service.text.split import split_tokens
@@ -31,22 +32,26 @@ class Reader:
         self._tokenizer = tokenizer
         self._truecase = Truecaser(tokenizer.encode, tokenizer.score)
 
-    def units(self, contents: Sequence[str], options: TextOptions) -> Iterator[Unit]:
-        """Every sentence of every text, in order, a few milliseconds each at most.
+    def units(
+        self, contents: Sequence[str], options: TextOptions, check: Check = go_on
+    ) -> Iterator[Unit]:
+        """Every sentence of every text, in order; `check` is called every millisecond or so.
 
-        Raises InvalidArgument, naming the text by its index.
+        Raises InvalidArgument, naming the text by its index, and what `check` raises.
         """
         split = split_sentences if options.split_sentences else split_lines
+        limit = self._preferred if options.long_sentences is LongSentences.SPLIT else self._limit
         for index, text in enumerate(contents):
-            document = _document(index, text, options)
+            document = _document(index, text, options, check)
             for piece in split(document.text, self._language):
+                check()
                 unit = self._unit(document, piece)
-                if options.long_sentences is LongSentences.SPLIT:
-                    yield from self._parts(unit, self._preferred)
-                elif piece.is_part or len(unit.ids) > self._limit:
-                    raise self._too_long(unit)
-                else:
+                if len(unit.ids) <= limit and not piece.is_part:
                     yield unit
+                elif options.long_sentences is LongSentences.SPLIT:
+                    yield from self._parts(unit, self._preferred)
+                else:
+                    raise self._too_long(unit)
 
     def _unit(self, document: Document, piece: Piece) -> Unit:
         start, end = piece.start, piece.end
@@ -102,20 +107,26 @@ def take(units: Iterator[Unit], length: int) -> list[Unit]:
     return taken
 
 
-def _document(index: int, text: str, options: TextOptions) -> Document:
+def _document(index: int, text: str, options: TextOptions, check: Check) -> Document:
+    if not text.isascii():
+        _check_unicode(index, text)
+    spans = options.protected_spans.get(index, ())
+    if not (spans or options.protection or may_have_address(text, check)):
+        return Document(index, text, None)
+    try:
+        masked = protect(text, options.protection, spans, check)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"contents[{index}]: {error}") from error
+    return Document(index, text, None if masked.is_plain else masked)
+
+
+def _check_unicode(index: int, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:  # which no tokenizer takes
         raise InvalidArgument(
             f"contents[{index}] has a lone surrogate at {error.start}; send valid Unicode"
         ) from error
-    spans = options.protected_spans.get(index, ())
-    if not (spans or options.protection):
-        return Document(index, text, None)
-    try:
-        return Document(index, text, protect(text, options.protection, spans))
-    except InvalidArgument as error:
-        raise InvalidArgument(f"contents[{index}]: {error}") from error
 
 
 def _is_translatable(document: Document, span: Span, text: str) -> bool:

@@ -1,7 +1,6 @@
 """`Translator`: one served model, from texts to translations."""
 
 import asyncio
-import time
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -10,10 +9,10 @@ from itertools import islice
 from service.bundle import Bundle, Manifest
 from service.decoding import DecodingOptions, Hypothesis
 from service.engine import Engine
-from service.errors import DeadlineExceeded
 from service.text import Tokenizer
 from service.translator.document import Unit
 from service.translator.options import TextOptions
+from service.translator.patience import Patience
 from service.translator.reader import Reader, take
 from service.translator.results import TranslatedHypothesis, Translation
 from service.translator.size import (
@@ -100,14 +99,15 @@ class Translator:
         self, contents: Sequence[str], options: TextOptions, deadline: float | None
     ) -> list[Unit]:
         """All units; long texts are read off the event loop, bit by bit to keep others going."""
-        units = self._reader.units(contents, options)
         if sum(map(len, contents)) <= _MAX_INLINE_LENGTH:
-            return list(units)
-        read = list[Unit]()
-        while some := await asyncio.to_thread(take, units, _MAX_READ_LENGTH):
-            read += some
-            if deadline is not None and time.monotonic() >= deadline:
-                raise DeadlineExceeded("the deadline passed while the texts were read")
+            return list(self._reader.units(contents, options))
+        patience, read = Patience(deadline), list[Unit]()
+        units = self._reader.units(contents, options, patience.check)
+        try:
+            while some := await asyncio.to_thread(take, units, _MAX_READ_LENGTH):
+                read += some
+        finally:
+            patience.end()
         return read
 
     async def _decode(

@@ -1,6 +1,7 @@
 """Sentences through the engine, a long request in windows so that it doesn't fill the queue.
 
-Others queue behind at most `MAX_AT_ONCE` sentences of a request, however long it is.
+At most `MAX_AT_ONCE` sentences of a request are in the engine, however long it is. They are one
+group there: other requests take turns with it.
 """
 
 import asyncio
@@ -16,6 +17,8 @@ from service.errors import QueueFull
 # They fill the batches of a few workers, and are decoded in a tenth of a second or so.
 MAX_AT_ONCE = 256
 _NUM_WINDOWS = 4
+# A queue without room for a window has it again after about that long.
+_ROOM_SECONDS = 0.05
 _Futures = Sequence[Future[list[Hypothesis]]]
 
 
@@ -29,18 +32,24 @@ async def decoded(
     """The hypotheses of all sources, in order, a window at a time; must be closed.
 
     max_at_once: sources that are decoded or wait to be, or have results that weren't taken yet.
-    Raises what `Engine.submit_all` and its futures raise. A full queue refuses the first window
-    only: the others wait for room, since work has been done for them. Closing cancels the rest.
+    Raises what `Engine.submit_all` and its futures raise. The first window is refused if the queue
+    is full, or if the deadline can't be met for all sources; the others wait for room, since work
+    has been done for them. Closing cancels the rest.
     """
-    submitted = deque[_Futures]()
+    submitted, group = deque[_Futures](), object()
     size = max_at_once if len(sources) <= max_at_once else -(-max_at_once // _NUM_WINDOWS)
+    to_come = sum(map(len, sources[size:]))
     try:
         for start in range(0, len(sources), size):
             if submitted and (len(submitted) + 1) * size > max_at_once:
                 yield await _results(submitted[0])
                 submitted.popleft()
             window = sources[start : start + size]
-            submitted.append(await _submit(engine, window, options, deadline, patient=start > 0))
+            submitted.append(
+                await _submit_more(engine, window, options, deadline, group)
+                if start
+                else engine.submit_all(window, options, deadline, group, tokens_to_come=to_come)
+            )
         while submitted:
             yield await _results(submitted[0])
             submitted.popleft()
@@ -49,20 +58,18 @@ async def decoded(
             future.cancel()
 
 
-async def _submit(
+async def _submit_more(
     engine: Engine,
     window: Sequence[Sequence[int]],
     options: DecodingOptions,
     deadline: float | None,
-    patient: bool,
+    group: object,
 ) -> _Futures:
     while True:
         try:
-            return engine.submit_all(window, options, deadline)
+            return engine.submit_more(window, options, deadline, group)
         except QueueFull as full:
-            if not patient:
-                raise
-            await asyncio.sleep(full.retry_after_seconds)
+            await asyncio.sleep(min(_ROOM_SECONDS, full.retry_after_seconds))
 
 
 async def _results(futures: _Futures) -> list[list[Hypothesis]]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
 
 import numpy as np
 
@@ -23,6 +22,8 @@ from service.translator.results import (
 
 # Times as much as text alone: spans on both sides, brought through every change.
 _ALIGNING_COST = 8
+# A tag takes as long as two tokens.
+_TAG_COST = 2
 # A model that spells characters by bytes can spell controls; lines are the caller's.
 _PRINTABLE = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029], " ")
 
@@ -59,7 +60,8 @@ class Writer:
         num_tokens = sum(len(result.ids) for result in results)
         if self._is_simple(unit):
             return num_tokens
-        return _ALIGNING_COST * (num_tokens + len(unit.ids) * len(results))
+        num_placed = (len(unit.ids) + _TAG_COST * unit.num_tags) * len(results)
+        return _ALIGNING_COST * (num_tokens + num_placed)
 
     def _is_simple(self, unit: Unit) -> bool:
         return unit.is_plain and not self._attention
@@ -122,7 +124,15 @@ def _put_back(unit: Unit, decoded: Decoded) -> Decoded:
     decoded = replace(decoded, source=source)
     if unit.document.masked:
         decoded = _restored(unit.document.masked, (unit.start, unit.end), decoded)
+        # An empty span at an end of the sentence may stand behind a tag that is not its own.
+        inside = [_within(unit.source_span, *span) for span in decoded.source]
+        decoded = replace(decoded, source=inside)
     return decoded
+
+
+def _within(bounds: Span, start: int, end: int) -> Span:
+    low, high = bounds
+    return min(max(start, low), high), max(min(end, high), low)
 
 
 def _restored(masked: Masked, sentence: Span, decoded: Decoded) -> Decoded:
@@ -145,12 +155,11 @@ def translations(
     hypotheses: of the units that have ids, in their order.
     """
     remaining = iter(hypotheses)
-    groups = groupby(units, lambda unit: unit.document.index)
-    units_of = {index: list(group) for index, group in groups}
-    return [
-        _translation(text, units_of.get(index, []), remaining)
-        for index, text in enumerate(contents)
-    ]
+    units_of: list[list[Unit]] = [[] for _ in contents]
+    for unit in units:
+        units_of[unit.document.index].append(unit)
+    texts = zip(contents, units_of, strict=True)
+    return [_translation(text, of_text, remaining) for text, of_text in texts]
 
 
 def _translation(
@@ -173,18 +182,25 @@ def _translation(
                 source=(start, end),
                 target=(begin, length),
                 source_token_count=len(unit.ids),
-                hypotheses=tuple(_shifted(hypothesis, begin) for hypothesis in hypotheses),
+                hypotheses=_shifted(hypotheses, begin),
                 is_part=unit.is_part,
             )
         )
     return Translation("".join(parts) + text[position:], tuple(sentences))
 
 
-def _shifted(hypothesis: TranslatedHypothesis, begin: int) -> TranslatedHypothesis:
-    """The hypothesis with target spans in a text where it begins at `begin`."""
+def _shifted(
+    hypotheses: tuple[TranslatedHypothesis, ...], begin: int
+) -> tuple[TranslatedHypothesis, ...]:
+    """Hypotheses with target spans in a text where they begin at `begin`."""
+    if begin == 0 or not any(hypothesis.attention for hypothesis in hypotheses):
+        return hypotheses
+    return tuple(_moved_by(begin, hypothesis) for hypothesis in hypotheses)
+
+
+def _moved_by(begin: int, hypothesis: TranslatedHypothesis) -> TranslatedHypothesis:
     attention = hypothesis.attention
-    if attention is None or begin == 0:
-        return hypothesis
+    assert attention is not None  # one has it, so all have
     spans = [(token.start + begin, token.end + begin) for token in attention.target_tokens]
     tokens = _moved(attention.target_tokens, spans)
     return replace(hypothesis, attention=replace(attention, target_tokens=tokens))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from service.batching import Batcher, Load, QueueLimits, Sentence
 from service.decoding import DecodingOptions
-from service.errors import InvalidArgument, QueueFull
+from service.errors import InvalidArgument, QueueFull, Refusal
 
 LIMITS = QueueLimits(
     max_sentences=8, max_tokens=100, max_joining_tokens=40, max_width_wait_seconds=1.0
@@ -26,7 +26,8 @@ def sentence(
 
 def batcher_with(*sentences: Sentence, limits: QueueLimits = LIMITS) -> Batcher:
     batcher = Batcher(limits)
-    batcher.add(sentences, now=0.0)
+    for each in sentences:
+        batcher.add([each], now=0.0)
     return batcher
 
 
@@ -156,18 +157,25 @@ def test_a_worker_of_another_width_is_no_reason_to_wait() -> None:
     assert len(admitted(batcher, Load(16, 6, 1), Load(16, 1, 4))) == 2
 
 
+def test_a_worker_that_is_dead_gets_no_share() -> None:
+    batcher = batcher_with(*(sentence() for _ in range(5)))
+    assert len(admitted(batcher, Load(16), Load(16, is_working=False))) == 5
+
+
 def test_sentences_beyond_a_limit_are_refused_together() -> None:
     batcher = batcher_with(*(sentence() for _ in range(7)))
-    with pytest.raises(QueueFull, match="7 sentences .* 35 tokens .* 8 and 100"):
+    with pytest.raises(QueueFull, match="7 sentences .* 35 tokens .* 8 and 100") as refusal:
         batcher.add([sentence(), sentence()], now=0.0)
+    assert refusal.value.reason is Refusal.QUEUE_SENTENCES
     batcher.add([sentence()], now=0.0)
     assert batcher.num_sentences == 8
 
 
 def test_tokens_are_limited_too() -> None:
     batcher = batcher_with(sentence(60))
-    with pytest.raises(QueueFull):
+    with pytest.raises(QueueFull) as refusal:
         batcher.add([sentence(50)], now=0.0)
+    assert refusal.value.reason is Refusal.QUEUE_TOKENS
     batcher.add([sentence(40)], now=0.0)
     assert batcher.num_tokens == 100
 
@@ -195,6 +203,15 @@ def test_expired_sentences_leave_wherever_they_stand() -> None:
     assert batcher.admit(full, (), now=3.0).gone == [late]
     assert batcher.admit(full, (), now=3.1).gone == []
     assert admitted(batcher, Load(16), now=3.1) == [first, last]
+
+
+def test_who_expired_since_the_queue_was_searched_does_not_join() -> None:
+    first, second, last = sentence(deadline=1.0), sentence(deadline=1.01), sentence()
+    batcher = batcher_with(first, second, last)
+    full = Load(max_rows=1, num_sentences=1, beam_size=1)
+    assert batcher.admit(full, (), now=1.0).gone == [first]
+    admission = batcher.admit(Load(16), (), now=1.01)
+    assert (admission.joining, admission.gone) == ([last], [second])
 
 
 def test_those_who_left_make_room() -> None:

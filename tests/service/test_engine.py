@@ -6,14 +6,12 @@ from concurrent.futures import Future, wait
 
 import pytest
 
-from service.batching import QueueLimits
 from service.bundle import Bundle
 from service.decoding import DecodingOptions, Hypothesis, decode
 from service.engine import Engine, load_engine
 from service.errors import (
     DeadlineExceeded,
     InvalidArgument,
-    QueueFull,
     Unavailable,
     WorkerFailed,
 )
@@ -107,6 +105,33 @@ def test_a_cancelled_sentence_frees_its_rows_before_the_next_step(stage: Stage) 
     assert stage.recorder.ends["cancelled"] == 1
 
 
+def test_a_caller_that_leaves_frees_all_its_rows_within_two_steps(stage: Stage) -> None:
+    (stays,) = stage.in_flight([5])
+    request = stage.engine.submit_all([[6], [7], [8], [9], [10]], GREEDY)
+    stage.gate.let_one_step()
+    assert (stage.engine.num_rows, stage.engine.num_waiting) == (4, 2)
+    for future in request:
+        future.cancel()
+    stage.gate.let_one_step()
+    stage.gate.let_one_step()
+    assert (stage.engine.num_rows, stage.engine.num_waiting) == (1, 0)
+    assert stage.engine.num_accepted == 1
+    assert stage.recorder.ends == {"cancelled": 5}
+    stage.gate.open()
+    assert ids(stays) == expected([5])
+
+
+def test_a_late_request_of_one_sentence_is_answered_before_a_long_one_is(stage: Stage) -> None:
+    many = stage.in_flight(*[[5]] * 40)
+    one = stage.submit([6])
+    order = list[Future[list[Hypothesis]]]()
+    for future in (*many, one):
+        future.add_done_callback(order.append)
+    stage.gate.open()
+    wait([*many, one], PATIENCE)
+    assert order.index(one) < 8, "four were in flight, and as many may join with it"
+
+
 def test_a_sentence_cancelled_while_it_waits_is_never_encoded(stage: Stage) -> None:
     running = stage.in_flight([5], [6], [7], [8])
     waiting = stage.submit([POISON])
@@ -139,6 +164,18 @@ def test_a_deadline_in_the_queue_is_answered_while_the_batch_is_full(stage: Stag
     with pytest.raises(DeadlineExceeded):
         hurried.result(PATIENCE)
     assert stage.recorder.ends == {"expired": 1}
+
+
+def test_a_first_step_is_told_once_for_each_sentence(stage: Stage) -> None:
+    running = stage.in_flight([5], [6])
+    stage.clock.now = 2.0
+    stage.gate.let_one_step()
+    running.append(stage.submit([7]))
+    stage.gate.let_one_step()
+    stage.clock.now = 5.0
+    stage.gate.open()
+    wait(running, PATIENCE)
+    assert stage.recorder.first_steps == [2.0, 2.0, 3.0]
 
 
 def test_a_fault_in_a_step_fails_those_in_flight_and_nobody_else(stage: Stage) -> None:
@@ -197,18 +234,6 @@ def test_closing_does_not_wait_for_a_step_that_hangs(
     stage.in_flight([5])
     stage.engine.close(timeout=0)
     assert "workers still in a step after 0 s: 1" in caplog.text
-
-
-def test_a_full_queue_refuses_at_once() -> None:
-    stage = Stage(queue=QueueLimits(max_sentences=2))
-    accepted = stage.in_flight([5], [6]) + stage.engine.submit_all([[7], [8]], GREEDY)
-    with pytest.raises(QueueFull):
-        stage.submit([9])
-    assert stage.recorder.ends == {"refused": 1}
-    stage.gate.open()
-    wait(accepted, PATIENCE)
-    stage.engine.close()
-    assert stage.recorder.ends == {"refused": 1, "finished": 4}
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from service.catalog import Outcome, State
 from service.decoding import DecodingOptions, FinishReason, Stopping
+from service.pb import admin_pb2
 from service.pb import translation_pb2 as pb
 
 ROOT = Path(__file__).parents[2]
-GENERATED = ("translation_pb2.py", "translation_pb2.pyi", "translation_pb2_grpc.py")
+CONTRACTS = ("translation", "admin")
+GENERATED = [f"{name}_pb2{end}" for name in CONTRACTS for end in (".py", ".pyi", "_grpc.py")]
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +24,7 @@ def regenerated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         [sys.executable, "-m", "grpc_tools.protoc", f"-Iservice/pb={ROOT / 'proto/nmt/v1'}"]
         + [f"--{kind}_out={out}" for kind in ("python", "pyi", "grpc_python")]
-        + ["service/pb/translation.proto"],
+        + [f"service/pb/{name}.proto" for name in CONTRACTS],
         check=True,
         cwd=ROOT,
     )
@@ -40,10 +43,17 @@ def test_the_options_on_the_wire_are_those_of_the_search() -> None:
 
 
 @pytest.mark.parametrize(
-    ("domain", "wire"), [(FinishReason, pb.FinishReason), (Stopping, pb.Stopping)]
+    ("domain", "wire", "prefix"),
+    [
+        (FinishReason, pb.FinishReason, "FINISH_REASON_"),
+        (Stopping, pb.Stopping, "STOPPING_"),
+        (State, admin_pb2.BundleState, "BUNDLE_STATE_"),
+        (Outcome, admin_pb2.FolderOutcome, "FOLDER_OUTCOME_"),
+    ],
 )
-def test_an_enum_on_the_wire_has_the_values_of_the_domain(domain: type[Enum], wire: type) -> None:
-    prefix = {FinishReason: "FINISH_REASON_", Stopping: "STOPPING_"}[domain]
+def test_an_enum_on_the_wire_has_the_values_of_the_domain(
+    domain: type[Enum], wire: type, prefix: str
+) -> None:
     names = {name.removeprefix(prefix) for name in wire.keys()}  # type: ignore[attr-defined]
     assert names == {value.name for value in domain} | {"UNSPECIFIED"}
 

@@ -4,14 +4,15 @@ from dataclasses import dataclass
 
 import pytest
 
+from service.catalog import Router
 from service.errors import ConfigError, InvalidArgument, UnknownModel
-from service.rpc.routing import Router
 
 
 @dataclass(frozen=True)
 class Served:
     name: str
     languages: tuple[str, str]
+    version: str = "1"
 
 
 ROUTER = Router(
@@ -74,9 +75,52 @@ def test_without_a_default_an_open_request_is_refused() -> None:
         Router([Served("x", ("en", "fr"))]).choose()
 
 
-def test_models_must_have_different_names_and_a_default_must_be_one_of_them() -> None:
+@pytest.fixture(scope="module")
+def versions() -> Router[Served]:
+    """Two versions of `x`, which have learnt to write Canadian French, and another model."""
+    return Router(
+        [
+            Served("x", ("en", "fr"), "1"),
+            Served("y", ("en", "fr"), "1"),
+            Served("x", ("en", "fr-CA"), "2"),
+        ]
+    )
+
+
+def test_the_newest_version_answers_who_asks_for_none(versions: Router[Served]) -> None:
+    assert versions.choose("x").version == "2"
+    assert versions.choose("", "en", "fr-CA").version == "2"
+    assert [(model.name, model.version) for model in versions.models] == [
+        ("x", "2"),
+        ("x", "1"),
+        ("y", "1"),
+    ]
+    assert versions.names == ["x", "y"]
+
+
+def test_a_pinned_version_answers_and_its_own_languages_hold(versions: Router[Served]) -> None:
+    assert versions.choose("x", "en", "fr-FR", "1").version == "1"
+    with pytest.raises(InvalidArgument, match="translates en to fr-CA, not any to fr-FR"):
+        versions.choose("x", "", "fr-FR", "2")
+
+
+def test_a_version_that_is_not_served_is_not_found_and_the_answer_lists_those_that_are(
+    versions: Router[Served],
+) -> None:
+    with pytest.raises(UnknownModel, match="version '3' of model 'x' is not served; served: 2, 1"):
+        versions.choose("x", version="3")
+    with pytest.raises(UnknownModel, match="model 'z' is not served"):
+        versions.choose("z", version="1")
+
+
+def test_a_version_without_a_name_is_refused(versions: Router[Served]) -> None:
+    with pytest.raises(InvalidArgument, match="model_version is '1', but model is empty"):
+        versions.choose("", "en", "fr", "1")
+
+
+def test_versions_of_a_name_must_differ_and_a_default_must_be_served() -> None:
     model = Served("x", ("en", "fr"))
-    with pytest.raises(ConfigError, match="same name"):
+    with pytest.raises(ConfigError, match="two bundles are version 1 of x"):
         Router([model, model])
     with pytest.raises(ConfigError, match="'y' is not served; served: x"):
         Router([model], default="y")

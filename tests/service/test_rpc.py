@@ -2,8 +2,9 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import contextmanager
 from itertools import pairwise
 from math import isclose
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import grpc
 import pytest
 
+from service.catalog import Catalog, Router, ServedModel
 from service.client import Client
 from service.config import ServerConfig
 from service.decoding import DecodingOptions, Stopping
@@ -19,27 +21,17 @@ from service.errors import (
     InvalidArgument,
     QueueFull,
     TranslationError,
-    Unavailable,
     UnknownModel,
     WorkerFailed,
 )
 from service.pb import translation_pb2 as pb
-from service.rpc import (
-    RequestLimits,
-    ServedModel,
-    TranslationServicer,
-    add_translation,
-    load_model,
-    make_router,
-    read_bundles,
-)
+from service.rpc import RequestLimits, TranslationServicer, add_translation
 from service.rpc.convert import (
     Answer,
     options_from_message,
     options_to_message,
-    response_message,
+    response_bytes,
 )
-from service.rpc.routing import Router
 from tests.running_server import RunningServer, running_server
 
 TEXT = "Two young women are walking."
@@ -79,7 +71,7 @@ def test_every_text_is_translated_in_order_as_it_would_be_alone(client: Client) 
 
 
 def test_a_translation_says_which_model_of_which_languages_made_it(client: Client) -> None:
-    [translation] = translate(client, TEXT, model="tiny-bahdanau")
+    [translation] = translate(client, TEXT, model="tiny-bahdanau", model_version="1")
     assert (translation.model, translation.model_version) == ("tiny-bahdanau", "1")
     assert (translation.source_language_code, translation.target_language_code) == ("en", "fr")
 
@@ -162,7 +154,7 @@ def test_every_model_is_listed_with_all_that_a_client_needs(client: Client) -> N
         )
     assert {field.name for field, _ in listed.limits.ListFields()} == set(
         pb.Limits.DESCRIPTOR.fields_by_name
-    )
+    ) - {"max_deadline_seconds"}  # by default there is none
 
 
 @pytest.mark.parametrize(
@@ -179,6 +171,12 @@ def test_every_model_is_listed_with_all_that_a_client_needs(client: Client) -> N
             r"contents\[1\] has a sentence of \d+ tokens, .*48",
         ),
         ({"text_options": {"long_sentences": 9}}, InvalidArgument, "long_sentences is 9"),
+        (
+            {"model": "tiny-bahdanau", "model_version": "2"},
+            UnknownModel,
+            "version '2' of model 'tiny-bahdanau' is not served; served: 1",
+        ),
+        ({"model_version": "1"}, InvalidArgument, "model_version is '1', but model is empty"),
         ({"model": "x" * 5000}, UnknownModel, "model 'x{64}'… is not served; served: tiny"),
         ({"options": {"beam_size": 65}}, InvalidArgument, "beam_size is 65.* from 1 to 64"),
         ({"options": {"beam_size": 0}}, InvalidArgument, "beam_size is 0"),
@@ -202,23 +200,35 @@ def test_a_text_that_is_not_utf8_is_refused(server: RunningServer) -> None:
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
-class FailingRouter(Router[ServedModel]):
-    """Fails when it is asked."""
+class FailingCatalog(Catalog):
+    """Fails when it is asked who translates."""
 
     def __init__(self, error: Exception) -> None:
-        super().__init__([])
+        super().__init__(ServerConfig())
         self._error = error
 
-    def choose(self, name: str = "", source: str = "", target: str = "") -> ServedModel:
+    @property
+    def router(self) -> Router[ServedModel]:
         raise self._error
+
+
+@contextmanager
+def serving(models: Path, **settings: object) -> Iterator[TranslationServicer]:
+    """A servicer of this process, whose models are loaded."""
+    config = ServerConfig(models=models, device="cpu", workers=1, **settings)  # type: ignore[arg-type]
+    catalog = Catalog(config)
+    asyncio.run(catalog.load())
+    try:
+        yield TranslationServicer(catalog, RequestLimits.of(config))
+    finally:
+        asyncio.run(catalog.close())
 
 
 def as_the_client_sees(error: Exception) -> TranslationError:
     """What a client gets when a server fails with `error`."""
 
     async def scenario() -> TranslationError:
-        servicer = TranslationServicer(RequestLimits.of(ServerConfig()))
-        servicer.router = FailingRouter(error)
+        servicer = TranslationServicer(FailingCatalog(error), RequestLimits.of(ServerConfig()))
         server = grpc.aio.server()
         add_translation(server, servicer)
         port = server.add_insecure_port("localhost:0")
@@ -260,14 +270,24 @@ def test_an_answer_above_the_message_limit_is_refused_with_its_size(narrow: Runn
             translate(client, *[TEXT] * 4, model="tiny-transformer", include_attention=True)
 
 
-def test_texts_with_too_many_characters_together_are_refused(models: Path) -> None:
-    servicer = TranslationServicer(RequestLimits.of(ServerConfig(max_characters=9)))
-    for contents, error in (
-        (["12345", "67890"], InvalidArgument),
-        (["Яé中🙂5", "6789"], Unavailable),
-    ):
-        with pytest.raises(error):  # the second is only told that no model is loaded
-            asyncio.run(servicer.translate(pb.TranslateRequest(contents=contents)))
+@pytest.mark.parametrize(
+    ("setting", "contents", "message"),
+    [
+        ("max_characters", ["12345", "67890"], "contents has 10 characters, the limit is 9"),
+        (
+            "max_content_characters",
+            ["", "1234567890"],
+            r"contents\[1\] has 10 characters, the limit is 9",
+        ),
+    ],
+)
+def test_texts_with_too_many_characters_are_refused(
+    setting: str, contents: list[str], message: str
+) -> None:
+    limits = RequestLimits.of(ServerConfig(**{setting: 9}))  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match=message):
+        limits.check_contents(contents)
+    limits.check_contents(["Яé中🙂5", "6789"])
 
 
 def test_a_large_answer_is_written_off_the_event_loop_and_a_small_one_on_it(
@@ -275,22 +295,15 @@ def test_a_large_answer_is_written_off_the_event_loop_and_a_small_one_on_it(
 ) -> None:
     threads = list[bool]()
 
-    def recorded(answers: list[Answer], max_bytes: int) -> pb.TranslateResponse:
+    def recorded(answers: list[Answer], max_bytes: int) -> bytes:
         threads.append(threading.current_thread() is threading.main_thread())
-        return response_message(answers, max_bytes)
+        return response_bytes(answers, max_bytes)
 
-    monkeypatch.setattr("service.rpc.servicer.response_message", recorded)
-    config = ServerConfig(models=models, precision="fp32", device="cpu")
-    model = load_model(read_bundles(models)[0], config)
-    servicer = TranslationServicer(RequestLimits.of(config))
-    servicer.router = make_router([model], default=model.name)
-    small = pb.TranslateRequest(contents=[TEXT])
-    large = pb.TranslateRequest(contents=[TEXT] * 32, include_attention=True)
-    try:
-        asyncio.run(servicer.translate(small))
-        asyncio.run(servicer.translate(large))
-    finally:
-        model.translator.engine.close()
+    monkeypatch.setattr("service.rpc.servicer.response_bytes", recorded)
+    with serving(models, default_model="tiny-bahdanau") as servicer:
+        asyncio.run(servicer.translate(pb.TranslateRequest(contents=[TEXT])))
+        request = pb.TranslateRequest(contents=[TEXT] * 32, include_attention=True)
+        assert len(asyncio.run(servicer.translate(request)).translations) == 32
     assert threads == [True, False]
 
 
@@ -301,16 +314,25 @@ def test_a_request_above_the_message_limit_is_refused(narrow: RunningServer) -> 
 
 
 def test_a_request_without_a_deadline_gets_the_servers(models: Path) -> None:
-    config = ServerConfig(models=models, precision="fp32", device="cpu")
-    [bundle, *_] = read_bundles(models)
-    model = load_model(bundle, config)
-    limits = replace(RequestLimits.of(config), default_deadline_seconds=0.0)
-    servicer = TranslationServicer(limits)
-    servicer.router = make_router([model], default=model.name)
-    request = pb.TranslateRequest(contents=[TEXT])
-    try:
-        assert len(asyncio.run(servicer.translate(request, remaining=60.0)).translations) == 1
+    settings = {"default_model": "tiny-bahdanau", "default_deadline_seconds": 0.001}
+    request = pb.TranslateRequest(contents=[TEXT] * 64)
+    with serving(models, **settings) as servicer:
+        assert len(asyncio.run(servicer.translate(request, remaining=60.0)).translations) == 64
         with pytest.raises(DeadlineExceeded):
             asyncio.run(servicer.translate(request))
-    finally:
-        model.translator.engine.close()
+
+
+@pytest.mark.parametrize(("remaining", "left"), [(None, 4.0), (3600.0, 5.0), (2.0, 2.0)])
+def test_a_longer_deadline_is_shortened_to_the_servers(
+    remaining: float | None, left: float
+) -> None:
+    config = ServerConfig(default_deadline_seconds=4.0, max_deadline_seconds=5.0)
+    limits = RequestLimits.of(config)
+    before = time.monotonic()
+    deadline = limits.deadline(remaining)
+    assert before + left <= deadline <= time.monotonic() + left
+
+
+def test_a_deadline_that_has_passed_is_exceeded() -> None:
+    with pytest.raises(DeadlineExceeded):
+        RequestLimits.of(ServerConfig()).deadline(0.0)

@@ -7,11 +7,18 @@ from typing import Any
 
 import grpc
 import pytest
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from service.metrics import Metrics
 from service.pb import translation_pb2 as pb
-from service.rpc import MetricsInterceptor
+from service.rpc import (
+    HEALTH_SERVICE,
+    REFLECTION_SERVICES,
+    TRANSLATION_SERVICE,
+    MetricsInterceptor,
+)
 
 NOT_UTF8 = b"\x0a\x02\xff\xfe"  # contents: ["\xff\xfe"]
 Behavior = Callable[[pb.TranslateRequest, Any], Any]
@@ -37,21 +44,47 @@ async def fail(request: pb.TranslateRequest, context: Any) -> None:
     raise RuntimeError("injected")
 
 
+class RefuseSecond(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
+    """Lets the first call through and no other."""
+
+    def __init__(self) -> None:
+        self._calls = 0
+
+    async def intercept_service(self, continuation: Any, details: grpc.HandlerCallDetails) -> Any:
+        self._calls += 1
+        return await continuation(details) if self._calls == 1 else REFUSING
+
+
+async def refuse(request: bytes, context: Any) -> None:
+    await context.abort(grpc.StatusCode.UNAUTHENTICATED, "no")
+
+
+REFUSING = grpc.unary_unary_rpc_method_handler(refuse)
+
+
 @asynccontextmanager
-async def served(behavior: Behavior, kind: str) -> AsyncIterator[tuple[Any, Metrics]]:
+async def served(
+    behavior: Behavior,
+    kind: str,
+    *inner: "grpc.aio.ServerInterceptor[Any, Any]",
+    path: str = f"/{TRANSLATION_SERVICE}/Translate",
+    trace_id: str = "",
+) -> AsyncIterator[tuple[Any, Metrics]]:
     """A method that takes bytes from here and is counted, and its metrics."""
     metrics = Metrics(CollectorRegistry())
-    server = grpc.aio.server(interceptors=[MetricsInterceptor(metrics)])
+    counting = MetricsInterceptor(metrics, [TRANSLATION_SERVICE], lambda: trace_id)
+    server = grpc.aio.server(interceptors=[counting, *inner])
     make_handler = getattr(grpc, f"{kind}_rpc_method_handler")
     handler = make_handler(
         behavior, pb.TranslateRequest.FromString, pb.TranslateRequest.SerializeToString
     )
-    generic = grpc.method_handlers_generic_handler("test.Service", {"Method": handler})
+    _, service, method = path.split("/")
+    generic = grpc.method_handlers_generic_handler(service, {method: handler})
     server.add_generic_rpc_handlers((generic,))
     port = server.add_insecure_port("localhost:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"localhost:{port}") as channel:
-        yield getattr(channel, kind)("/test.Service/Method"), metrics
+        yield getattr(channel, kind)(path), metrics
     await server.stop(None)
 
 
@@ -71,11 +104,12 @@ def logged_by_grpc(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def counts(metrics: Metrics) -> dict[str, float]:
-    [family] = metrics.rpcs_handled.collect()
+    """How many calls ended with each code that was seen at all."""
     return {
         sample.labels["grpc_code"]: sample.value
+        for family in metrics.registry.collect()
         for sample in family.samples
-        if sample.name.endswith("_total")
+        if sample.name == "grpc_server_handled_total" and sample.value
     }
 
 
@@ -118,3 +152,58 @@ def test_a_fault_of_a_handler_is_counted_as_unknown(caplog: pytest.LogCaptureFix
 
     asyncio.run(scenario())
     assert "injected" in caplog.text
+
+
+def test_a_later_interceptor_is_asked_at_every_call_and_its_refusals_are_counted() -> None:
+    async def scenario() -> None:
+        async with served(echo, "unary_unary", RefuseSecond()) as (method, metrics):
+            assert await code_of(method, b"") is grpc.StatusCode.OK
+            assert await code_of(method, b"") is grpc.StatusCode.UNAUTHENTICATED
+            assert counts(metrics) == {"OK": 1, "Unauthenticated": 1}
+
+    asyncio.run(scenario())
+
+
+def test_a_method_of_no_service_is_answered_and_not_counted() -> None:
+    async def scenario() -> None:
+        async with served(echo, "unary_unary", path="/typed.by/Client") as (method, metrics):
+            assert await code_of(method, b"") is grpc.StatusCode.OK
+            assert b"typed" not in generate_latest(metrics.registry)
+
+    asyncio.run(scenario())
+
+
+def test_every_rpc_of_a_service_is_shown_with_its_kind_before_its_first_call() -> None:
+    registry = CollectorRegistry()
+    services = [TRANSLATION_SERVICE, HEALTH_SERVICE, *REFLECTION_SERVICES]
+    MetricsInterceptor(Metrics(registry), services)
+    kinds = {
+        (sample.labels["grpc_service"], sample.labels["grpc_method"]): sample.labels["grpc_type"]
+        for family in registry.collect()
+        for sample in family.samples
+        if sample.name == "grpc_server_started_total"
+    }
+    assert {service for service, _ in kinds} == set(services)
+    assert kinds[TRANSLATION_SERVICE, "Translate"] == "unary"
+    assert kinds[HEALTH_SERVICE, "Watch"] == "server_stream"
+    assert {kinds[name, "ServerReflectionInfo"] for name in REFLECTION_SERVICES} == {"bidi_stream"}
+
+
+@pytest.mark.parametrize(
+    ("trace_id", "exemplars"), [("4bf92f35", [{"trace_id": "4bf92f35"}]), ("", [])]
+)
+def test_a_calls_bucket_points_to_its_trace_if_it_has_one(
+    trace_id: str, exemplars: list[dict[str, str]]
+) -> None:
+    async def scenario() -> None:
+        async with served(echo, "unary_unary", trace_id=trace_id) as (method, metrics):
+            await code_of(method, b"")
+            exposed = openmetrics.generate_latest(metrics.registry).decode()
+            assert exemplars == [
+                sample.exemplar.labels
+                for family in text_string_to_metric_families(exposed)
+                for sample in family.samples
+                if sample.exemplar
+            ]
+
+    asyncio.run(scenario())

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from service.catalog import Router
 from service.errors import InvalidArgument, UnknownModel
 from service.pb import translation_pb2 as pb
-from service.rpc.routing import Router
 from service.rpc.shares import Share, share_out
 from service.text.detection import LanguageDetector
 
@@ -17,6 +17,7 @@ from service.text.detection import LanguageDetector
 class Served:
     name: str
     languages: tuple[str, str]
+    version: str = "1"
 
 
 DETECTOR = LanguageDetector()
@@ -50,6 +51,8 @@ def test_nothing_is_detected_where_there_is_no_choice() -> None:
     assert share.model.name == "en-fr" and share.detections[0] is None
     (share,) = shares(FRENCH, default="en-fr")
     assert share.model.name == "en-fr"
+    (share,) = shares(FRENCH, model="en-de", model_version="1")
+    assert share.model.name == "en-de"
 
 
 def test_what_cannot_be_routed_is_refused() -> None:
@@ -57,3 +60,5 @@ def test_what_cannot_be_routed_is_refused() -> None:
         shares(ENGLISH, source_language_code="es", target_language_code="de")
     with pytest.raises(InvalidArgument):
         shares(ENGLISH, source_language_code="en")
+    with pytest.raises(InvalidArgument, match="model_version is '1', but model is empty"):
+        shares(ENGLISH, target_language_code="de", model_version="1")

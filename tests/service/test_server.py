@@ -5,8 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import grpc
@@ -14,15 +12,13 @@ import pytest
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
-from service.config import ServerConfig
-from service.engine import Engine
 from service.pb import translation_pb2 as pb
 from service.pb.translation_pb2_grpc import TranslationServiceStub
-from service.rpc import read_bundles
 from service.server import Server
 from tests.corpus import ROOT
 from tests.gate import PATIENCE
 from tests.running_server import RunningServer, run_service, running_server
+from tests.started_server import code_of, engine_of, started, until
 from tests.toy_bundle import edit, set_to
 
 SERVING, NOT_SERVING = HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING
@@ -36,34 +32,17 @@ ENDLESS = pb.TranslateRequest(
 LOADS_FOR_EVER = """
 import sys, threading
 from pathlib import Path
-from service import server
+from service.catalog import loading
 from service.config import ServerConfig
+from service.server import serve
 
-def load_model(*arguments):
+def load_engine(*arguments, **settings):
     print("loading", flush=True)
     threading.Event().wait()
 
-server.load_model = load_model
-server.serve(ServerConfig(models=Path(sys.argv[1]), port=0, metrics_port=0))
+loading.load_engine = load_engine
+serve(ServerConfig(models=Path(sys.argv[1]), port=0, metrics_port=0))
 """
-
-
-@asynccontextmanager
-async def started(
-    models: Path, **settings: object
-) -> AsyncIterator[tuple[Server, grpc.aio.Channel]]:
-    """A server of this process that hasn't loaded its models, and a channel to it."""
-    config = ServerConfig(models=models, port=0, metrics_port=0, **settings)  # type: ignore[arg-type]
-    server = Server(config, read_bundles(models))
-    await server.start()
-    async with grpc.aio.insecure_channel(f"localhost:{server.port}") as channel:
-        yield server, channel
-    await server.stop()
-
-
-def engine_of(server: Server, name: str) -> Engine:
-    [engine] = [model.translator.engine for model in server.models if model.name == name]
-    return engine
 
 
 def handled(server: Server, code: str) -> float:
@@ -71,52 +50,6 @@ def handled(server: Server, code: str) -> float:
     names = {"grpc_service": "nmt.v1.TranslationService", "grpc_method": "Translate"}
     labels = {"grpc_type": "unary", **names, "grpc_code": code}
     return server.metrics.registry.get_sample_value("grpc_server_handled_total", labels) or 0
-
-
-async def code_of(call: Awaitable[object]) -> grpc.StatusCode:
-    try:
-        await call
-    except grpc.aio.AioRpcError as error:
-        return error.code()
-    return grpc.StatusCode.OK
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Lets the other tasks run until it is so; the test's timeout bounds it."""
-    while not condition():
-        await asyncio.sleep(0)
-
-
-async def health_of(channel: grpc.aio.Channel, name: str = "") -> int:
-    status: int = (await HealthStub(channel).Check(HealthCheckRequest(service=name))).status
-    return status
-
-
-def test_the_server_is_not_serving_until_its_models_are_loaded(models: Path) -> None:
-    async def scenario() -> None:
-        async with started(models) as (server, channel):
-            stub = TranslationServiceStub(channel)
-            names = ("", "tiny-bahdanau", "tiny-transformer")
-            assert [await health_of(channel, name) for name in names] == [NOT_SERVING] * 3
-            assert await code_of(stub.ListModels(pb.ListModelsRequest())) == (
-                grpc.StatusCode.UNAVAILABLE
-            )
-            await server.load()
-            assert [await health_of(channel, name) for name in names] == [SERVING] * 3
-            listed = await stub.ListModels(pb.ListModelsRequest())
-            assert len(listed.models) == 2
-
-    asyncio.run(scenario())
-
-
-def test_health_knows_no_other_names(server: RunningServer) -> None:
-    with grpc.insecure_channel(server.address) as channel:
-        with pytest.raises(grpc.RpcError) as caught:
-            HealthStub(channel).Check(HealthCheckRequest(service="nobody"))
-        assert caught.value.code() is grpc.StatusCode.NOT_FOUND
-        watch = HealthStub(channel).Watch(HealthCheckRequest(service="nobody"))
-        assert next(watch).status == HealthCheckResponse.SERVICE_UNKNOWN
-        watch.cancel()
 
 
 def test_a_caller_who_leaves_frees_the_rows_and_is_counted(models: Path) -> None:
@@ -175,6 +108,7 @@ def test_a_signal_ends_a_server_that_still_loads_its_models(models: Path) -> Non
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None and process.stdout.readline() == "loading\n"
+            process.send_signal(signal.SIGHUP)  # is for later
             process.terminate()
             assert process.wait(PATIENCE) == 0
         finally:
@@ -202,7 +136,7 @@ def test_a_second_signal_ends_the_server_at_once(models: Path) -> None:
             server.process.terminate()
             assert next(watch).status == NOT_SERVING
             server.process.terminate()
-            assert server.process.wait() == -signal.SIGTERM
+            assert server.process.wait() == 128 + signal.SIGTERM
             assert call.code() is grpc.StatusCode.UNAVAILABLE
 
 
@@ -217,9 +151,7 @@ def test_rpcs_and_models_are_in_the_metrics(server: RunningServer) -> None:
     metrics = server.metrics()
     labels = 'grpc_method="ListModels",grpc_service="nmt.v1.TranslationService",grpc_type="unary"'
     assert f'grpc_server_handled_total{{grpc_code="OK",{labels}}}' in metrics
-    assert (
-        'nmt_model_info{architecture="bahdanau",model="tiny-bahdanau",precision="fp32"' in metrics
-    )
+    assert server.sample("nmt_model_info", model="tiny-bahdanau", precision="fp32") == 1
     assert "nmt_build_info" in metrics
 
 

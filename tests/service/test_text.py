@@ -227,17 +227,15 @@ def test_all_white_space_and_controls_of_unicode_belong_to_the_layout() -> None:
 
 @pytest.mark.parametrize(
     "core",
-    ["cat", "été", "12 cats", "👍 ok", "中文", "see https://a.org", "https://a.org is down",
-     "me@a.org wrote", "e\u0301", "ok,me@a.org!", "ª"],
-)  # fmt: skip
+    ["cat", "été", "12 cats", "👍 ok", "中文", "e\u0301", "ª"],
+)
 def test_text_with_a_word_is_translatable(core: str) -> None:
     assert is_translatable(core)
 
 
 @pytest.mark.parametrize(
     "core",
-    ["", "42", "3.14 %", "…?!", "👍🏽 👨\u200d👩", "→ ∞", "\u0301", "https://a.org/b?c=d",
-     "(https://a.org), www.b.org!", "me@a.org", "<first.last+tag@mail.a.org>;", "MAILTO:me@a.org"],
-)  # fmt: skip
+    ["", "42", "3.14 %", "…?!", "👍🏽 👨\u200d👩", "→ ∞", "\u0301"],
+)
 def test_text_without_a_word_is_not_translatable(core: str) -> None:
     assert not is_translatable(core)

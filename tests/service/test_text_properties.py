@@ -41,6 +41,7 @@ MARKUP = st.lists(
     ),
     max_size=12,
 ).map("".join)  # fmt: skip
+ADDRESSES = ["https://a.org/b?c=d", "me@a.org", "www.a.org/x_(y)", "docs.a.com/b.html", "@man"]
 LONG = "A man in a blue shirt. Two women are walking!\n" * 22_000
 WORDS = "A man in a blue shirt. Two women café!"
 
@@ -121,6 +122,14 @@ def test_whatever_is_protected_any_text_is_translated(
         best = text[begin:end] if sentence.passed_through else sentence.hypotheses[0].text
         assert translation.translated_text[target_begin:last] == best
         target_end = last
+
+
+@EXAMPLES
+@given(texts=st.lists(TEXT, min_size=1, max_size=3), address=st.sampled_from(ADDRESSES))
+def test_addresses_come_out_of_any_text(client: Client, texts: list[str], address: str) -> None:
+    text = f" {address} ".join(["", *texts])
+    (translation,) = translate(client, text)
+    assert translation.translated_text.count(address) == text.count(address)
 
 
 @EXAMPLES

@@ -43,6 +43,7 @@ def test_nothing_is_lost_and_nothing_unknown_is_seen_but_punctuation(
         ("Mr. Zażółć is", "żć", ["Zażółć"]),
         ("a family 👨\u200d👩\u200d👧 here", "👨👩👧\u200d", ["👨\u200d👩\u200d👧"]),
         ("the 出口 sign", "出口", ["出口"]),
+        ("a tone 🏽 alone", "🏽", ["🏽"]),
     ],
 )
 def test_whole_words_and_whole_signs_are_hidden(

@@ -1,6 +1,7 @@
 """What must not change, through the whole translator with a tiny model that writes nonsense."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -67,16 +68,44 @@ def test_tags_stay_paired_and_the_text_around_them_is_escaped(translator: Transl
     assert "&" not in result.replace("&amp;", "").replace("&lt;", "").replace("&gt;", "")
 
 
+def test_addresses_come_out_unasked(translator: Translator) -> None:
+    source = "A man in https://a.org/b?c=d.e, me@a.org! Two women, www.a.org and @man"
+    result = translate(translator, source, TextOptions())
+    assert len(result.sentences) == 2
+    for address in ("https://a.org/b?c=d.e", "me@a.org", "www.a.org", "@man"):
+        assert result.text.count(address) == 1
+
+
+def test_what_has_nothing_to_protect_is_translated_as_if_nothing_were(
+    translator: Translator,
+) -> None:
+    text = "A man. Two women: a dog!"
+    plain = translate(translator, text, TextOptions())
+    careful = translate(translator, text, TextOptions(protection=EVERYTHING))
+    assert careful.text == plain.text
+    hypotheses = [sentence.hypotheses[0] for sentence in careful.sentences]
+    assert [hypothesis.attention for hypothesis in hypotheses] == [None, None]
+
+
 def test_only_what_is_protected_is_nothing_to_translate(translator: Translator) -> None:
     options = TextOptions(protection=Protection(frozenset([Kind.PLACEHOLDER, Kind.TAG])))
     translation = translate(translator, "<b>{name}</b>", options)
     assert translation.passed_through and translation.text == "<b>{name}</b>"
 
 
-def test_spans_of_tokens_are_in_the_callers_texts(translator: Translator) -> None:
-    source = "\n * A man {name} 🙂 in a shirt. <b>Two</b> $3.50 women."
+@pytest.mark.parametrize(
+    ("source", "html"),
+    [
+        ("\n * A man {name} 🙂 in a shirt. <b>Two</b> $3.50 women.", False),
+        ("<p><b>&eacute; A <i>man</i>.<br>Two</b> me@a.org <i></p>women</i>", True),
+    ],
+)
+def test_spans_of_tokens_are_in_the_callers_texts(
+    translator: Translator, source: str, html: bool
+) -> None:
     decoding = DecodingOptions(beam_size=2, num_hypotheses=2, max_length=16, attention=True)
-    translation = translate(translator, source, TextOptions(protection=EVERYTHING), decoding)
+    options = TextOptions(protection=replace(EVERYTHING, html=html))
+    translation = translate(translator, source, options, decoding)
     for sentence in translation.sentences:
         best = sentence.hypotheses[0]
         assert translation.text[slice(*sentence.target)] == best.text

@@ -12,7 +12,7 @@ from service.bundle import Bundle
 from service.decoding import DecodingOptions, Hypothesis
 from service.engine import load_engine
 from service.errors import DeadlineExceeded, InvalidArgument
-from service.rpc.convert import Answer, response_message
+from service.rpc.convert import Answer, response_bytes
 from service.translator import Translator, least_bytes
 from service.translator.document import Unit
 from service.translator.results import TranslatedHypothesis
@@ -46,8 +46,8 @@ def test_an_answer_has_at_least_the_bytes_it_is_said_to_have(translator: Transla
     contents = [TEXT, "42! A man. 🙂", "", "1"]
     for options in (ATTENTION, DecodingOptions(max_length=4)):
         for translation in translator.translate(contents, options):
-            message = response_message([Answer(translation, translator, None)], 1 << 20)
-            assert 0 <= least_bytes(translation) <= message.ByteSize()
+            message = response_bytes([Answer(translation, translator, None)], 1 << 20)
+            assert 0 <= least_bytes(translation) <= len(message)
 
 
 def test_an_answer_that_grows_too_large_is_given_up_before_the_rest_is_written(
@@ -70,12 +70,33 @@ def test_an_answer_that_grows_too_large_is_given_up_before_the_rest_is_written(
 
 
 class CountingEngine:
-    """Counts the sentences whose results nobody has taken yet."""
+    """Counts the sentences whose results nobody has taken yet, and keeps what it was told."""
 
     def __init__(self) -> None:
         self.waiting = self.most = 0
+        self.groups = list[object]()
+        self.announced = list[int]()
 
-    def submit_all(self, sources: Sequence[object], *_: object) -> list[Future[list[Hypothesis]]]:
+    def submit_all(
+        self,
+        sources: Sequence[object],
+        options: DecodingOptions,
+        deadline: float | None,
+        group: object,
+        *,
+        tokens_to_come: int,
+    ) -> list[Future[list[Hypothesis]]]:
+        self.announced.append(tokens_to_come)
+        return self.submit_more(sources, options, deadline, group)
+
+    def submit_more(
+        self,
+        sources: Sequence[object],
+        options: DecodingOptions,
+        deadline: float | None,
+        group: object,
+    ) -> list[Future[list[Hypothesis]]]:
+        self.groups.append(group)
         self.waiting += len(sources)
         self.most = max(self.most, self.waiting)
         futures = [Future[list[Hypothesis]]() for _ in sources]
@@ -84,19 +105,30 @@ class CountingEngine:
         return futures
 
 
+async def drained(engine: CountingEngine, sources: Sequence[Sequence[int]], at_once: int) -> int:
+    """How many results there were, each window's taken at once."""
+    count = 0
+    async for window in decoded(engine, sources, ATTENTION, None, at_once):  # type: ignore[arg-type]
+        count += len(window)
+        engine.waiting -= len(window)
+    return count
+
+
 @pytest.mark.parametrize("at_once", [1, 3, 4, 17, 256])
 def test_no_more_is_decoded_ahead_than_may_wait(at_once: int) -> None:
-    async def take_all(engine: CountingEngine) -> int:
-        count = 0
-        sources = [[5]] * 300
-        async for window in decoded(engine, sources, ATTENTION, None, at_once):  # type: ignore[arg-type]
-            count += len(window)
-            engine.waiting -= len(window)
-        return count
-
     engine = CountingEngine()
-    assert asyncio.run(take_all(engine)) == 300
+    assert asyncio.run(drained(engine, [[5]] * 300, at_once)) == 300
     assert engine.most <= at_once
+
+
+def test_a_request_is_one_group_and_says_at_first_how_long_it_is() -> None:
+    engine = CountingEngine()
+    for sources in ([[5]], [[5, 6]] * 300, []):
+        asyncio.run(drained(engine, sources, 256))
+    assert engine.announced == [0, 2 * (300 - 64)]
+    single, *windows = engine.groups
+    assert windows == [windows[0]] * 5
+    assert single != windows[0]
 
 
 def test_as_many_sentences_are_decoded_at_once_as_have_attention_that_fits() -> None:

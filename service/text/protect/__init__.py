@@ -16,13 +16,14 @@ What the caller gets: `restored.text` in the place of each extent, and the sourc
 them and around. Spans of source tokens go through `masked.source_span`, those of target tokens
 through `restored.map.to_new`. A sentence should not be cut inside of a stand-in: `part_across`.
 
-The parts in reading order: options, markup, patterns, view, regions, stand_ins, masking (the text
-that the model sees), tree, placing, settling, restoring (the text that the caller gets).
+The parts in reading order: options, terms, markup, patterns, view, regions, stand_ins, masking (the
+text that the model sees), tree, placing, settling, restoring (the text that the caller gets).
 """
 
 from service.text.protect.markup import Tag, find_tags
 from service.text.protect.masking import Masked, MaskedTag, Part, protect
 from service.text.protect.options import FOUND_KINDS, Kind, Protection
+from service.text.protect.patterns import may_have_address
 from service.text.protect.restoring import Restored, RestoredPart, restore
 from service.text.protect.settling import Decoded
 from service.text.protect.tree import extent
@@ -40,6 +41,7 @@ __all__ = [
     "Tag",
     "extent",
     "find_tags",
+    "may_have_address",
     "protect",
     "restore",
 ]

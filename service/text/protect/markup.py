@@ -8,8 +8,9 @@ whole. Takes linear time for any text.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from service.text.checking import Check, checked, go_on
 from service.text.rewriting import Span
 
 # Tags that end a line of text: sentences don't go on behind them.
@@ -60,12 +61,19 @@ class Tag:
     def is_block(self) -> bool:
         return self.name in _BLOCKS
 
+    def with_partner(self, partner: int | None) -> "Tag":
+        if partner == self.partner:
+            return self
+        # Written out: `replace` takes three times as long, and a page has thousands of tags.
+        flags = self.is_closing, self.is_empty, self.is_verbatim
+        return Tag(self.start, self.end, self.name, *flags, partner)
 
-def find_tags(text: str) -> tuple[Tag, ...]:
+
+def find_tags(text: str, check: Check = go_on) -> tuple[Tag, ...]:
     """Return the tags of `text` in order."""
-    tags = _with_partners(list(_scan(text)))
+    tags = _with_partners(list(_scan(text, check)), check)
     if any(tag.is_verbatim and tag.is_block for tag in tags):
-        tags = _with_partners(list(_without_insides(tags)))
+        tags = _with_partners(list(_without_insides(tags)), check)
     return tuple(tags)
 
 
@@ -78,11 +86,12 @@ def verbatim_elements(tags: Sequence[Tag]) -> list[Span]:
     ]
 
 
-def _scan(text: str) -> Iterator[Tag]:
+def _scan(text: str, check: Check) -> Iterator[Tag]:
     endless: set[str] = set()  # what is not closed from here on
     position = 0
     # Nothing but a tag's own length makes a search long: other threads wait for it.
     while (start := text.find("<", position)) >= 0:
+        check()
         match = _MARKUP.match(text, start)
         if match is None:
             position = start + 1
@@ -122,12 +131,11 @@ def _find(text: str, closing: str, position: int, endless: set[str]) -> int | No
     return match.end()
 
 
-def _with_partners(tags: list[Tag]) -> list[Tag]:
-    tags = [replace(tag, partner=None) for tag in tags]
+def _with_partners(tags: Sequence[Tag], check: Check) -> list[Tag]:
+    partners = dict[int, int]()
     for opening, closing in _pairs(tags):
-        tags[opening] = replace(tags[opening], partner=closing)
-        tags[closing] = replace(tags[closing], partner=opening)
-    return tags
+        partners[opening], partners[closing] = closing, opening
+    return [tag.with_partner(partners.get(index)) for index, tag in enumerate(checked(tags, check))]
 
 
 def _without_insides(tags: Sequence[Tag]) -> Iterator[Tag]:

@@ -7,14 +7,15 @@
 Parts are replaced by stand-ins. A tag of a block ends a line, the others leave nothing.
 """
 
-from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from service.text.checking import Check, checked, go_on
 from service.text.layout import is_translatable
 from service.text.protect.options import Kind, Protection, check_spans
 from service.text.protect.regions import Region, find_regions
-from service.text.protect.stand_ins import NUMBERS, stand_ins
+from service.text.protect.stand_ins import NUMBERS, stand_ins, used_words
 from service.text.protect.view import View
 from service.text.rewriting import Rewriter, Span, SpanMap
 from service.text.words import is_word_character
@@ -61,6 +62,11 @@ class Masked:
     tags: tuple[MaskedTag, ...]
     _maps: tuple[SpanMap, SpanMap]  # from the source to the view, from there to `text`
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is hidden, so that the text can go by without it."""
+        return not (self.parts or self.tags or self.html)
+
     def source_span(self, start: int, end: int) -> Span:
         """Return the span in `source` of a span of `text`: all of a part that it touches."""
         to_view, to_text = self._maps
@@ -70,6 +76,12 @@ class Masked:
         """Return the parts whose stand-ins begin in a sentence, a span of `text`."""
         start, end = (bisect_left(self.parts, edge, key=_masked_start) for edge in sentence)
         return self.parts[start:end]
+
+    def num_tags(self, sentence: Span) -> int:
+        """How many tags are in a sentence or at its ends."""
+        start, end = sentence
+        first = bisect_left(self.tags, start, key=_masked_start)
+        return bisect_right(self.tags, end, key=_masked_start) - first
 
     def part_across(self, position: int) -> Part | None:
         """Return the part that would be cut at a position of `text`."""
@@ -90,40 +102,45 @@ class Masked:
         return is_translatable(rest + self.text[position : sentence[1]])
 
 
-def protect(text: str, protection: Protection, spans: Sequence[Span] = ()) -> Masked:
+def protect(
+    text: str, protection: Protection, spans: Sequence[Span] = (), check: Check = go_on
+) -> Masked:
     """Hide from the model what must not change in `text`.
 
     spans: what the caller protects besides, in code points. Raises InvalidArgument if one of them
-    is empty or not in the text.
+    is empty or not in the text, and what `check` raises.
     """
     check_spans(spans, len(text))
-    view = View.of(text, protection)
-    return _Masking(view, find_regions(view, protection, spans)).finish(protection.html)
+    view = View.of(text, protection, check)
+    regions = find_regions(view, protection, spans, check)
+    return _Masking(view, regions, check).finish(protection.html)
 
 
 class _Masking:
     """Writes the masked text of a view."""
 
-    def __init__(self, view: View, regions: Sequence[Region]) -> None:
+    def __init__(self, view: View, regions: Sequence[Region], check: Check) -> None:
         self._view = view
         self._regions = regions
+        self._check = check
         self._writer = Rewriter(view.text)
-        self._names, self._numbers = stand_ins(view.text), stand_ins(view.text, NUMBERS)
+        used = used_words(view.text, check) if regions else frozenset()
+        self._names, self._numbers = stand_ins(used), stand_ins(used, NUMBERS)
         self._part_end = -1
         self._parts: list[Part] = []
-        self._tags: dict[int, MaskedTag] = {}  # by their index in the view
+        self._hidden: dict[int, Span] = {}  # what is left of tags, by their index in the view
 
     def finish(self, html: bool) -> Masked:
         next_tag = 0
-        for region in self._regions:
+        for region in checked(self._regions, self._check):
             next_tag = self._hide_tags(next_tag, region.start)
             self._writer.keep(region.start)
             self._parts.append(self._hide(region))
             next_tag = bisect_left(self._view.marks, region.end)
         self._hide_tags(next_tag, len(self._view.text))
         text, to_text = self._writer.finish()
-        maps = self._view.map, to_text
-        return Masked(self._view.source, text, html, tuple(self._parts), self._paired(), maps)
+        parts, tags, maps = tuple(self._parts), tuple(self._tags()), (self._view.map, to_text)
+        return Masked(self._view.source, text, html, parts, tags, maps)
 
     def _hide(self, region: Region) -> Part:
         word = self._stand_in(region)
@@ -147,10 +164,10 @@ class _Masking:
         """Hide tags from `index` on that begin before `end`; returns the index of the next one."""
         marks, tags = self._view.marks, self._view.tags
         while index < len(marks) and marks[index] < end:
-            tag = tags[index]
+            self._check()
             self._writer.keep(marks[index])
-            masked = self._writer.replace(marks[index] + 1, "\n" if tag.is_block else "")
-            self._tags[index] = MaskedTag(tag.start, tag.end, masked, tag.is_closing, tag.partner)
+            new = "\n" if tags[index].is_block else ""
+            self._hidden[index] = self._writer.replace(marks[index] + 1, new)
             index += 1
         return index
 
@@ -170,14 +187,14 @@ class _Masking:
         after = end > region.end and is_word_character(text[end : end + 1])
         return " " * before, " " * after
 
-    def _paired(self) -> tuple[MaskedTag, ...]:
-        """Return the tags with their partners counted among those that are not in a part."""
-        number = {index: number for number, index in enumerate(self._tags)}
-        return tuple(
-            replace(tag, partner=None if tag.partner is None else number.get(tag.partner))
-            for tag in self._tags.values()
-        )
+    def _tags(self) -> Iterator[MaskedTag]:
+        """Yield the tags that are not in a part; partners are counted among them."""
+        numbers = {index: number for number, index in enumerate(self._hidden)}
+        for index, masked in checked(self._hidden.items(), self._check):
+            tag = self._view.tags[index]
+            partner = None if tag.partner is None else numbers.get(tag.partner)
+            yield MaskedTag(tag.start, tag.end, masked, tag.is_closing, partner)
 
 
-def _masked_start(part: Part) -> int:
-    return part.masked[0]
+def _masked_start(hidden: Part | MaskedTag) -> int:
+    return hidden.masked[0]

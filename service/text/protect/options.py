@@ -1,10 +1,12 @@
 """What a caller may ask to be kept as it is."""
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from service.errors import InvalidArgument
+from service.text.protect.terms import Terms
 from service.text.rewriting import Span
 
 
@@ -12,7 +14,7 @@ class Kind(enum.Enum):
     """Why a part of a text is protected."""
 
     PLACEHOLDER = "placeholder"  # {name}, {{name}}, ${x}, $x, %(n)s, %s, %d, %NAME%
-    ADDRESS = "address"  # URL, host name, e-mail address
+    ADDRESS = "address"  # URL, host name, e-mail address, @name
     NUMBER = "number"  # price, measure, date, time, any number of two digits or more
     TAG = "tag"  # XML or HTML: goes where the translation of its content is
     SPAN = "span"  # given by the caller
@@ -22,11 +24,11 @@ class Kind(enum.Enum):
 FOUND_KINDS = frozenset([Kind.PLACEHOLDER, Kind.ADDRESS, Kind.NUMBER, Kind.TAG])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Protection:
     """What is protected in the texts of a request.
 
-    kinds: those of FOUND_KINDS to look for; TAG is always among them in HTML.
+    kinds: those of FOUND_KINDS to look for; ADDRESS always is, and TAG in HTML.
     html: texts are HTML: entities stand for characters, white space is folded, code is kept.
     glossary: source term -> target term, both plain text. Whole words only, in that case; a term
         that begins in lower case is also found with a capital.
@@ -48,12 +50,22 @@ class Protection:
                 raise InvalidArgument(f"glossary has the target term {target!r}; send bare words")
 
     def __bool__(self) -> bool:
-        """Whether anything is protected: otherwise texts go by untouched."""
-        return bool(self.kinds or self.html or self.glossary)
+        """Whether more is protected than addresses."""
+        return bool(self.kinds - {Kind.ADDRESS} or self.html or self.glossary)
 
     @property
     def tags(self) -> bool:
         return self.html or Kind.TAG in self.kinds
+
+    @property
+    def patterns(self) -> Set[Kind]:
+        """The kinds that are found by their form."""
+        return (self.kinds | {Kind.ADDRESS}) - {Kind.TAG}
+
+    @cached_property
+    def terms(self) -> Terms:
+        """The glossary, made ready once for all texts of the request."""
+        return Terms(self.glossary)
 
 
 def check_spans(spans: Sequence[Span], length: int) -> None:

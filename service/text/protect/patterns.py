@@ -5,12 +5,12 @@ pattern takes linear time for any text.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from service.text.checking import Check, go_on
 from service.text.protect.options import Kind
 from service.text.rewriting import Span
 from service.text.searching import find_all
-from service.text.words import joined
 
 TAG_MARK = "\ue000"
 
@@ -29,19 +29,24 @@ _PLACEHOLDER = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _URL_CHARACTER = rf"""[^\s<>"«»“”、。，；：！？（）【】「」{TAG_MARK}]"""
-_DOMAIN = r"(?:com|org|net|edu|gov|info|io|dev|app|eu)"
+# Of host names without `www.`: those that are no English words.
+_DOMAIN = r"(?:com|org|net|edu|gov|info|io|dev|app|eu|uk|ca|fr|de|ch|nl|br|cn|jp|ru)"
 _ADDRESS = re.compile(
     rf"""
       (?<![a-z0-9+.-]) (?: [a-z][a-z0-9+.-]{{0,30}} :// | mailto: | www\. ) {_URL_CHARACTER}++
     | (?<![\w.+-]) [\w.+-]{{1,64}}+ @ [\w-]{{1,63}}+ (?: \. [\w-]{{1,63}}+ )++
+    | (?<![\w.@%+-]) @ [a-z_] (?: [.-]? \w )*+                      # @name
     | (?<![\w.@-]) (?: [a-z0-9-]{{1,63}} \. ){{1,5}} {_DOMAIN} (?![\w-])
       (?: [/?\#] {_URL_CHARACTER}*+ )?
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+# What every address has, and few texts have.
+_SIGN_OF_ADDRESS = re.compile(rf"@|://|www\.|mailto:|\.{_DOMAIN}(?![\w-])", re.IGNORECASE)
 # Signs after an address that belong to the sentence; a bracket only if none was opened in it.
 _AFTER_ADDRESS = ".,;:!?'’…*"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
+_MAY_BE_AFTER_ADDRESS = frozenset([*_AFTER_ADDRESS, *_BRACKETS])
 
 _MORE_DIGITS = r"[.,:/×-] \d++"
 _GROUPS = r"\d{1,3} (?: [ '’\u00a0\u202f] \d{3} )++ (?!\d)"
@@ -70,59 +75,35 @@ _NUMBER = re.compile(
 _PATTERNS = {Kind.PLACEHOLDER: _PLACEHOLDER, Kind.ADDRESS: _ADDRESS, Kind.NUMBER: _NUMBER}
 
 
-def find(kind: Kind, view: str) -> Iterator[Span]:
+def may_have_address(text: str, check: Check = go_on) -> bool:
+    """Whether it is worth to look for addresses, which costs a plain sentence next to nothing."""
+    # A search for one character takes some ten nanoseconds, and what has none of these is done.
+    if text.find(".", 0, -1) < 0 and "@" not in text and ":" not in text:
+        return False
+    return any(find_all(_SIGN_OF_ADDRESS, text, check=check))
+
+
+def find(kind: Kind, view: str, check: Check = go_on) -> Iterator[Span]:
     """Yield the spans of a kind that has a pattern, in order."""
-    for match in find_all(_PATTERNS[kind], view):
+    for match in find_all(_PATTERNS[kind], view, check=check):
         start, end = match.span()
         yield start, _end_of_address(view, start, end) if kind is Kind.ADDRESS else end
 
 
-def find_terms(glossary: Mapping[str, str], view: str) -> Iterator[tuple[Span, str]]:
-    """Yield the whole words that are a source term, with their target term; the longest wins.
-
-    Letters are compared as they are, but a term may begin a sentence: `engine` is found as `Engine`
-    too, and its target term then begins with a capital.
-    """
-    terms = _with_capitals(glossary)
-    if not terms:
-        return
-    by_first: dict[str, list[str]] = {}
-    for term in sorted(terms, key=len, reverse=True):
-        by_first.setdefault(term[0], []).append(term)
-    first = re.compile("|".join(map(re.escape, by_first)))
-    position = 0
-    while match := first.search(view, position):
-        start = match.start()
-        found = next((term for term in by_first[match[0]] if _is_at(term, view, start)), "")
-        position = start + len(found or match[0])
-        if found:
-            yield (start, position), terms[found]
-
-
-def _with_capitals(glossary: Mapping[str, str]) -> dict[str, str]:
-    terms = {}
-    for source, target in glossary.items():
-        terms[source[0].upper() + source[1:]] = target[:1].upper() + target[1:]
-    return terms | dict(glossary)
-
-
-def _is_at(term: str, view: str, start: int) -> bool:
-    end = start + len(term)
-    return (
-        view.startswith(term, start)
-        and not (start > 0 and joined(view[start - 1], term[0]))
-        and not (end < len(view) and joined(term[-1], view[end]))
-    )
-
-
 def _end_of_address(view: str, start: int, end: int) -> int:
+    """Without the signs behind it, and brackets only if they are opened in it."""
+    if view[end - 1] not in _MAY_BE_AFTER_ADDRESS:
+        return end
+    address = view[start:end]
+    unopened = {
+        closing: address.count(closing) - address.count(opening)
+        for closing, opening in _BRACKETS.items()
+    }
     while end > start:
         last = view[end - 1]
-        bracket = _BRACKETS.get(last)
-        unopened = bracket is not None and view.count(bracket, start, end) < view.count(
-            last, start, end
-        )
-        if last not in _AFTER_ADDRESS and not unopened:
+        if unopened.get(last, 0) > 0:
+            unopened[last] -= 1
+        elif last not in _AFTER_ADDRESS:
             break
         end -= 1
     return end

@@ -9,9 +9,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from service.text.checking import Check, checked, go_on
 from service.text.protect.markup import verbatim_elements
-from service.text.protect.options import FOUND_KINDS, Kind, Protection
-from service.text.protect.patterns import find, find_terms
+from service.text.protect.options import Kind, Protection
+from service.text.protect.patterns import find
 from service.text.protect.view import View
 from service.text.rewriting import Span
 from service.text.words import is_word_character
@@ -37,30 +38,38 @@ class _Found:
     kind: Kind
 
 
-def find_regions(view: View, protection: Protection, spans: Sequence[Span]) -> list[Region]:
+def find_regions(
+    view: View, protection: Protection, spans: Sequence[Span], check: Check = go_on
+) -> list[Region]:
     """Return regions in order, which don't overlap; `spans` are the caller's, into its text."""
-    grown = (_grown(view, found) for found in _found(view, protection, spans))
+    # United before they grow as well: each looks at all of its tags, which nested ones share.
+    found = _united(view.text, checked(_found(view, protection, spans, check), check))
+    grown = (_grown(view, one) for one in checked(found, check))
     kept = [
-        Region(found.start, found.end, found.kind, view.source_text(found.start, found.end))
-        for found in _united(view.text, grown)
+        Region(one.start, one.end, one.kind, view.source_text(one.start, one.end))
+        for one in checked(_united(view.text, grown), check)
     ]
     if not protection.glossary:
         return kept
-    return sorted([*kept, *_terms(view, protection, kept)], key=_start)
+    return sorted([*kept, *_terms(view, protection, kept, check)], key=_start)
 
 
-def _found(view: View, protection: Protection, spans: Sequence[Span]) -> Iterator[_Found]:
+def _found(
+    view: View, protection: Protection, spans: Sequence[Span], check: Check
+) -> Iterator[_Found]:
     for span in spans:
         yield _Found(*view.map.to_new(*span), Kind.SPAN)
     for span in verbatim_elements(view.tags) if protection.html else ():
         yield _Found(*view.map.to_new(*span), Kind.TAG)
-    for kind in (protection.kinds & FOUND_KINDS) - {Kind.TAG}:
-        for start, end in find(kind, view.text):
+    for kind in protection.patterns:
+        for start, end in find(kind, view.text, check):
             yield _Found(start, end, kind)
 
 
-def _terms(view: View, protection: Protection, kept: Sequence[Region]) -> Iterator[Region]:
-    for (start, end), target in find_terms(protection.glossary, view.text):
+def _terms(
+    view: View, protection: Protection, kept: Sequence[Region], check: Check
+) -> Iterator[Region]:
+    for (start, end), target in protection.terms.find(view.text, check):
         after = bisect_left(kept, end, key=_start)
         if after == 0 or kept[after - 1].end <= start:
             output = html.escape(target, quote=False) if protection.html else target

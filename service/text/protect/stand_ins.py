@@ -10,15 +10,23 @@ with an English to French model on sentences of Tatoeba, BLEU of the restored tr
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
+
+from service.text.checking import Check, go_on
+from service.text.searching import find_all
 
 NAMES = ("Tom", "Boston", "Tokyo", "Paris", "Kyoto", "Rome", "Osaka", "John", "Harvard")
 NUMBERS = ("10", "40", "50", "20", "30", "100", "60", "300", "500", "200", "80", "70")
+_WORD = re.compile(r"\w+")
 
 
-def stand_ins(text: str, words: Iterable[str] = NAMES) -> Iterator[str]:
-    """Yield those of `words` that are not in `text`, over and over: neighbours differ."""
-    taken = set(re.findall(r"\w+", text.casefold()))
-    free = [word for word in words if word.casefold() not in taken]
+def used_words(text: str, check: Check = go_on) -> Set[str]:
+    """The words of a text, case-folded."""
+    return {match[0] for match in find_all(_WORD, text.casefold(), check=check)}
+
+
+def stand_ins(used: Set[str], words: Iterable[str] = NAMES) -> Iterator[str]:
+    """Yield those of `words` that are not used, over and over: neighbours differ."""
+    free = [word for word in words if word.casefold() not in used]
     made_up = (f"X{number}" for number in itertools.count())
-    return itertools.cycle(free or [next(n for n in made_up if n.casefold() not in taken)])
+    return itertools.cycle(free or [next(n for n in made_up if n.casefold() not in used)])

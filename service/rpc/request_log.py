@@ -1,0 +1,79 @@
+"""Gives every rpc its request id, its span and its line in the log."""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import grpc
+
+from service.logs import RequestLog, RequestRecord, current_request, request_id
+from service.rpc.convert import Answer
+from service.rpc.wrapping import Context, ending, wrap
+from service.tracing import SilentTracer, Tracer
+
+REQUEST_ID_KEY = "x-request-id"
+
+
+class RequestInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
+    """The first of the interceptors: what the others do and log belongs to the request as well.
+
+    The id is the caller's own or a new one, and comes back in the trailing metadata.
+
+    unlogged: services whose rpcs have none of this, such as health's, which probes call by the
+    second.
+    """
+
+    def __init__(
+        self, log: RequestLog, tracer: Tracer | None = None, unlogged: Iterable[str] = ()
+    ) -> None:
+        self._log = log
+        self._tracer = tracer or SilentTracer()
+        self._unlogged = frozenset(unlogged)
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Any:
+        # Asked at every call: an interceptor behind this one may refuse the one and not the other.
+        handler = await continuation(handler_call_details)
+        method = handler_call_details.method.removeprefix("/")
+        if handler is None or method.split("/")[0] in self._unlogged:
+            return handler
+        return wrap(handler, partial(self._around, method))
+
+    @asynccontextmanager
+    async def _around(self, method: str, context: Context) -> AsyncIterator[None]:
+        started, metadata = time.perf_counter(), context.invocation_metadata() or ()
+        span = self._tracer.begin(method, metadata)
+        record = RequestRecord(request_id(metadata), trace_id=span.trace_id)
+        record.begin()
+        context.set_trailing_metadata(((REQUEST_ID_KEY, record.request_id),))
+
+        def ended(code: str) -> None:
+            seconds = time.perf_counter() - started
+            span.end(code, {"request_id": record.request_id, **record.facts()})
+            self._log.ended(record, method, code, seconds, context.details() or "")
+
+        async with ending(context, ended):
+            yield
+
+
+def note_contents(contents: Sequence[str]) -> None:
+    """What the current rpc is to translate, for its line in the log and its span."""
+    current_request().contents = contents
+
+
+def note_answers(answers: Sequence[Answer]) -> None:
+    """What came of the current rpc, likewise."""
+    record = current_request()
+    manifests = (answer.translator.manifest for answer in answers)
+    record.models = [*dict.fromkeys(f"{each.name}@{each.version}" for each in manifests)]
+    sentences = [each for answer in answers for each in answer.translation.sentences]
+    record.num_sentences = len(sentences)
+    record.num_source_tokens = sum(each.source_token_count for each in sentences)
+    record.num_target_tokens = sum(
+        each.hypotheses[0].token_count for each in sentences if each.hypotheses
+    )

@@ -1,0 +1,80 @@
+"""A server process, from its start to its exit code.
+
+    loading ──models warm──> serving ──SIGTERM, SIGINT──> leaving ──delay──> draining ──> exit 0
+    NOT_SERVING              SERVING                      NOT_SERVING        NOT_SERVING
+       └───────────────────────────────SIGTERM, SIGINT────────────────────────────────────> exit 0
+
+While it leaves, requests are still answered: load balancers need a moment to notice. While it
+drains, what was accepted is finished. A second SIGTERM or SIGINT ends the process at once, and
+SIGHUP has the models directory looked at.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+from service.config import ServerConfig
+from service.logs import set_up_logging
+from service.server.server import Server
+
+_STOPPING = (signal.SIGTERM, signal.SIGINT)
+
+
+def serve(config: ServerConfig) -> None:
+    """Serves until SIGTERM or SIGINT, then ends the process with 0.
+
+    Raises ConfigError and BundleError if it can't start.
+    """
+    set_up_logging(config.log_level, config.log_format, log_texts=config.log_texts)
+    asyncio.run(_serve(config))
+
+
+async def _serve(config: ServerConfig) -> None:
+    server = Server(config)
+    stop_wanted = _watch_signals(on_hang_up=server.request_reload)
+    await server.start()
+    working = asyncio.create_task(_work(server))
+    stopping = asyncio.create_task(stop_wanted.wait())
+    try:
+        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            working.result()  # it ends by a failure only
+    finally:
+        stopping.cancel()
+        working.cancel()
+        await server.stop()
+    logging.shutdown()
+    sys.stdout.flush()
+    # Python would wait for a thread that still loads a model, which nothing can stop.
+    os._exit(0)
+
+
+async def _work(server: Server) -> None:
+    await server.load()
+    print(server.banner(), flush=True)
+    await server.tend()
+
+
+def _watch_signals(on_hang_up: Callable[[], None]) -> asyncio.Event:
+    """An event that SIGTERM or SIGINT sets; the next one of either ends the process."""
+    loop, event = asyncio.get_running_loop(), asyncio.Event()
+
+    def stop() -> None:
+        for number in _STOPPING:
+            loop.remove_signal_handler(number)
+            signal.signal(number, _end_at_once)
+        event.set()
+
+    for number in _STOPPING:
+        loop.add_signal_handler(number, stop)
+    loop.add_signal_handler(signal.SIGHUP, on_hang_up)
+    return event
+
+
+def _end_at_once(number: int, frame: FrameType | None) -> None:
+    # The first process of a container is spared by a signal that it leaves to the kernel.
+    os._exit(128 + number)
