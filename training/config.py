@@ -33,6 +33,8 @@ class DataConfig:
     max_tokens: int  # of a side, with EOS; longer pairs are dropped
     max_length_ratio: float  # of the longer to the shorter side, for pairs of more than 10 tokens
     batch_tokens: int  # source and target tokens of a batch, padding included
+    least_tokens: int = 0  # a shorter target is repeated while it has no more together, so that a
+    # phrase of two words counts as much as a sentence; 0 repeats none
     distilled: str = ""  # more pairs to train on, as `distill` makes them; a path or, without a
     # slash, a file name in data_dir; empty: none
 
@@ -97,6 +99,7 @@ class RunConfig:
     validation_sentences: int  # distinct sources
     checkpoint_every_seconds: float
     log_every_steps: int
+    sharp_steps: int = 0  # of the last ones: neither dropout nor smoothing, a shorter average
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +194,7 @@ def _fits(value: Any, kind: Any) -> bool:
 _RANGES: Mapping[str, tuple[float, float]] = {
     "data.max_tokens": (2, math.inf),
     "data.batch_tokens": (1, math.inf),
+    "data.least_tokens": (0, math.inf),
     "vocabulary.size": (1, math.inf),
     "vocabulary.character_coverage": (0, 1),
     "augment.join": (0, 1),
@@ -206,6 +210,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "run.validate_every_steps": (1, math.inf),
     "run.validation_sentences": (1, math.inf),
     "run.log_every_steps": (1, math.inf),
+    "run.sharp_steps": (0, math.inf),
 }
 
 

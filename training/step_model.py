@@ -1,6 +1,7 @@
 """A torch translator as the `StepModel` that the service's search drives."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -29,6 +30,8 @@ class TorchStepModel:
         self._lengths = torch.zeros(0, dtype=torch.int64)
         self._memory: tuple[Tensor, ...] = ()
         self._state: tuple[Tensor, ...] = ()
+        self._log_probs: Tensor
+        self._output: StepOutput
 
     @torch.inference_mode()
     def append(
@@ -65,11 +68,16 @@ class TorchStepModel:
             self._state,
         )
         self._state = output.state
-        log_probs = output.logits.float().log_softmax(-1)
-        best = log_probs.topk(min(num_candidates, log_probs.size(1)))
+        self._log_probs = output.logits.float().log_softmax(-1)
         weights = output.attention[:, self._heads].mean(1).numpy() if attention else None
-        everything = log_probs.numpy() if full else None
-        return StepOutput(best.values.numpy(), best.indices.numpy(), weights, everything)
+        everything = self._log_probs.numpy() if full else None
+        self._output = StepOutput(*self._best(num_candidates), weights, everything)
+        return self._output
+
+    def more(self, num_candidates: int) -> StepOutput:
+        """The last step's output with more candidates."""
+        log_probs, ids = self._best(num_candidates)
+        return replace(self._output, log_probs=log_probs, ids=ids)
 
     @torch.inference_mode()
     def reorder(self, rows: NDArray[np.int64]) -> None:
@@ -80,6 +88,10 @@ class TorchStepModel:
         self._state = tuple(tensor[chosen] for tensor in self._state)
         self._memory = tuple(tensor[sentences] for tensor in self._memory)
         self._lengths = self._lengths[sentences]
+
+    def _best(self, num_candidates: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        best = self._log_probs.topk(min(num_candidates, self._log_probs.size(1)))
+        return best.values.numpy(), best.indices.numpy()
 
 
 def _appended(
