@@ -4,8 +4,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data/tatoeba-eng-fra
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+# onnxruntime would send usage data to its vendor.
+export ORT_DISABLE_TELEMETRY := 1
 
-.PHONY: help serve test test-slow check bench profile load proto clean
+.PHONY: help serve test test-slow check bench profile load proto lock clean
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 22
 
@@ -48,18 +51,26 @@ proto: $(VENV)/.full  ## regenerate service/pb from proto/
 		--python_out=. --pyi_out=. --grpc_python_out=. \
 		service/pb/translation.proto service/pb/admin.proto
 
+lock: $(VENV)/.full  ## pin what the images install, by hash
+	for image in cpu gpu; do $(LOCK) pyproject.toml --extra $$image --extra detect --extra trace \
+		--constraint constraints.txt --output-file deploy/locks/$$image.txt || exit; done
+	echo 'setuptools>=77' | $(LOCK) - --output-file deploy/locks/build.txt
+
 # A run that was stopped goes on where it was; the bundle replaces the one of that name in models/.
-train-%: $(VENV)/.full
-	$(BIN)/python -m training train training/configs/$*-en-fr.toml --data-dir $(DATA) --resume auto
-	rm -rf models/.new && $(BIN)/python -m export bundle runs/$*-en-fr/best.pt models/.new \
+train-%-en train-%-fr: NAME = $(@:train-%=%)
+train-%-en train-%-fr: $(VENV)/.full
+	$(BIN)/python -m training train training/configs/$(NAME).toml --data-dir $(DATA) --resume auto
+	rm -rf models/.new && $(BIN)/python -m export bundle runs/$(NAME)/best.pt models/.new \
 		--train $(DATA)/train.tsv.gz --valid $(DATA)/valid.tsv.gz --test $(DATA)/test.tsv.gz
-	rm -rf models/$*-en-fr && mv models/.new models/$*-en-fr
+	rm -rf models/$(NAME) && mv models/.new models/$(NAME)
 # The recurrent student also learns from the Transformer's translations of the training sources.
-train-bahdanau: runs/distilled-en-fr.tsv.gz
+train-bahdanau-en-fr: runs/distilled-en-fr.tsv.gz
 runs/distilled-en-fr.tsv.gz: | $(VENV)/.full
 	$(BIN)/python -m training distill runs/transformer-en-fr/best.pt $@ --data-dir $(DATA)
-train-transformer:  ## train, export and verify transformer-en-fr (hours; resumes)
-train-bahdanau:  ## train, export and verify bahdanau-en-fr (hours; resumes)
+train-transformer: train-transformer-en-fr  ## train, export and verify transformer-en-fr (hours; resumes)
+	@:
+train-bahdanau: train-bahdanau-en-fr  ## train, export and verify bahdanau-en-fr (hours; resumes)
+	@:
 
 clean:  ## remove environments and caches, never models or runs
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info

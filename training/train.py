@@ -156,7 +156,10 @@ class Trainer:
         config, progress = self.config, self.progress
         scale = rate_scale(progress.step, config.optimizer.warmup_steps, config.run.total_steps)
         set_rates(self.optimizers, config.optimizer, scale)
-        if progress.step >= config.run.total_steps - config.run.sharp_steps:
+        first_sharp_step = config.run.total_steps - config.run.sharp_steps
+        if progress.step == first_sharp_step:
+            progress.best_bleu = 0.0  # the best of the sharp ones is wanted, not of all
+        if progress.step >= first_sharp_step:
             self._sharpen()
         loss, num_tokens = self._update(batch)
         self.average.update(self.model, progress.step)

@@ -68,6 +68,17 @@ def test_the_sharp_steps_fit_the_corpus_more_closely(config_path: Path, tmp_path
     assert loss_of(20) < loss_of(0)
 
 
+def test_what_came_before_the_sharp_steps_is_not_the_best_of_them(
+    config_path: Path, tmp_path: Path
+) -> None:
+    config = load_config(config_path)
+    run = replace(config.run, total_steps=4, sharp_steps=2, validate_every_steps=1)
+    trainer = start(replace(config, run=run), tmp_path / "run")
+    trainer.progress.best_bleu = 100.0
+    assert trainer.run()
+    assert trainer.progress.best_bleu < 100.0
+
+
 def test_nothing_is_dropped_in_the_sharp_steps(config_path: Path, tmp_path: Path) -> None:
     config = load_config(config_path)
     config = replace(config, run=replace(config.run, total_steps=2, sharp_steps=1))
