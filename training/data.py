@@ -116,7 +116,7 @@ class TrainingSet:
         return [batches[i] for i in random.permutation(len(batches))]
 
     def _repeats(self, example: Example) -> int:
-        return max(1, self._config.least_tokens // len(example.target_ids))
+        return max(1, int((self._config.common_tokens / len(example.target_ids)) ** 2))
 
     def _is_sound(self, example: Example) -> bool:
         lengths = (len(example.source_ids), len(example.target_ids))

@@ -158,7 +158,7 @@ class Trainer:
         set_rates(self.optimizers, config.optimizer, scale)
         first_sharp_step = config.run.total_steps - config.run.sharp_steps
         if progress.step == first_sharp_step:
-            progress.best_bleu = 0.0  # the best of the sharp ones is wanted, not of all
+            progress.best_bleu = Progress().best_bleu  # of these steps, not of all
         if progress.step >= first_sharp_step:
             self._sharpen()
         loss, num_tokens = self._update(batch)

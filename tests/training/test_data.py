@@ -141,12 +141,10 @@ def test_every_split_piece_is_replaced_by_the_two_that_spell_it(
         assert tokenizer.decode(halves) == tokenizer.decode(row)
 
 
-def test_short_pairs_are_repeated_until_they_weigh_as_much_as_a_sentence(
-    vocabulary: bytes, tokenizer: Tokenizer
-) -> None:
+def test_short_pairs_are_seen_more_often(vocabulary: bytes, tokenizer: Tokenizer) -> None:
     length = len(encode_pairs(tokenizer, PAIRS[:1])[0].target_ids)
-    for least_tokens, times in ((0, 1), (length, 1), (2 * length - 1, 1), (3 * length, 3)):
-        data = replace(DATA, least_tokens=least_tokens)
+    for common_tokens, times in ((0, 1), (length, 1), (length + 1, 1), (3 * length, 9)):
+        data = replace(DATA, common_tokens=common_tokens)
         assert len(TrainingSet(PAIRS[:1], vocabulary, data, PLAIN, seed=1)) == times
 
 
