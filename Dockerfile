@@ -38,7 +38,7 @@ USER 10001:10001
 EXPOSE 50051 50053 9464
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
-    CMD ["/opt/nmt/bin/python", "-m", "service.client.health"]
+    CMD ["/opt/nmt/bin/python", "-m", "service", "health"]
 ENTRYPOINT ["/opt/nmt/bin/python", "-m", "service"]
 CMD ["serve"]
 

@@ -13,6 +13,7 @@ from bench.table import Row, format_table
 from bench.workloads.bahdanau import bahdanau
 from bench.workloads.corpus import corpus
 from bench.workloads.growth import growth
+from bench.workloads.overload import overload
 from bench.workloads.resources import resources, soak
 from bench.workloads.server import server
 from bench.workloads.single import single
@@ -24,6 +25,7 @@ WORKLOADS: dict[str, Callable[[Settings], Iterator[Row]]] = {
     "single": single,
     "text": text,
     "server": server,
+    "overload": overload,
     "bahdanau": bahdanau,
     "growth": growth,
     "resources": resources,

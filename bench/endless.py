@@ -40,6 +40,12 @@ class Endless:
         self.step_seconds += time.perf_counter() - started
         return output
 
+    def more(self, num_candidates: int) -> StepOutput:
+        started = time.perf_counter()
+        output = self._model.more(num_candidates)
+        self.step_seconds += time.perf_counter() - started
+        return output
+
     def reorder(self, rows: NDArray[np.int64]) -> None:
         started = time.perf_counter()
         self._model.reorder(rows)

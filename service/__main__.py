@@ -1,9 +1,10 @@
-"""The command line: `python -m service serve | translate | check | admin`.
+"""The command line: `python -m service serve | translate | check | admin | health`.
 
 Exit codes: 0 done, 1 it failed, 2 it was asked for something wrong. Errors go to stderr.
 """
 
 import argparse
+import logging
 import os
 import signal
 import sys
@@ -12,8 +13,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from service.config import DEFAULT_ADDRESS, ServerConfig, add_flags, given_flags
+from service.config import DEFAULT_ADDRESS, add_flags, given_flags
 from service.errors import BundleError, ConfigError, StartupError, TranslationError
+from service.logs import say
 
 # The rest is imported by the command that needs it: a client needs no onnxruntime.
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "python -m service"
 DEFAULT_ADMIN_ADDRESS = "localhost:50052"
-_ROW = "{:24} {:10} {:14} {:12} {:16} {:>8}".format
+_COLUMNS = ("NAME", "VERSION", "LANGUAGES", "ARCHITECTURE", "PRECISIONS", "MIB")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(options.run(options) or 0)
     except StartupError as error:
         for fault in error.faults:
-            print(f"{error.subject}: {fault}", file=sys.stderr)
+            say(f"{error.subject}: {fault}", sys.stderr, logging.ERROR)
         return 2 if isinstance(error, ConfigError) else 1
     except TranslationError as error:
         print(f"{error.status}: {error}", file=sys.stderr)
@@ -59,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_admin(
         commands.add_parser("admin", help="list, reload and unload a running server's models")
     )
+    _add_health(commands.add_parser("health", help="ask a server whether it serves"))
     return parser
 
 
@@ -67,9 +70,10 @@ def _add_translate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="", help="name of the model (default: by languages)")
     parser.add_argument("--from", dest="source", default="", metavar="LANGUAGE", help="BCP 47")
     parser.add_argument("--to", dest="target", default="", metavar="LANGUAGE", help="BCP 47")
-    parser.add_argument("--beam-size", type=int, metavar="N", help="1 is greedy search")
-    parser.add_argument("--n-best", type=int, metavar="N", help="print N translations with scores")
     parser.add_argument("--attention", action="store_true", help="draw where the model looked")
+    parser.add_argument(
+        "--alignment", action="store_true", help="print which word comes from which, as `0-0 1-2`"
+    )
     parser.add_argument(
         "--whole-lines", action="store_true", help="don't split lines into sentences"
     )
@@ -87,7 +91,8 @@ def _add_translate(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         choices=["placeholder", "address", "number", "tag"],
-        help="keep these as they are; may be given several times",
+        help="keep these as they are, beside addresses, and tags in HTML, which always are; may be"
+        " given several times",
     )
     parser.add_argument(
         "--term",
@@ -104,13 +109,44 @@ def _add_translate(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--models", type=Path, metavar="DIR", help="translate in this process, without a server"
     )
+    _add_search(parser)
+    _add_access(parser)
     parser.set_defaults(run=_translate)
+
+
+def _add_search(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how to search, by default as the model says")
+    group.add_argument("--beam-size", type=int, metavar="N", help="1 is greedy search")
+    group.add_argument("--n-best", type=int, metavar="N", help="print N translations with scores")
+    group.add_argument("--prefix", metavar="TEXT", help="what the translation begins with")
+    group.add_argument(
+        "--alternatives", type=int, metavar="N", help="print N that begin otherwise after that"
+    )
+    group.add_argument(
+        "--suppress",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="what must not come in it; may be given several times",
+    )
+    for flag, kind, metavar, help in (
+        ("--length-penalty", float, "A", "score by log-probability / length ^ A"),
+        ("--max-length", int, "N", "tokens at most"),
+        ("--repetition-penalty", float, "X", "above 1: say less again"),
+        ("--no-repeat-ngram-size", int, "N", "let no N tokens in a row come twice"),
+        ("--sampling-temperature", float, "T", "draw at random; 1 as the model would"),
+        ("--sampling-top-k", int, "K", "draw from the K likeliest tokens only"),
+        ("--sampling-top-p", float, "P", "draw from those that have probability P together"),
+        ("--sampling-seed", int, "N", "draw the same for the same number"),
+    ):
+        group.add_argument(flag, type=kind, metavar=metavar, help=help)
 
 
 def _add_admin(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--server", default=DEFAULT_ADMIN_ADDRESS, metavar="ADDRESS", help="default %(default)s"
     )
+    _add_access(parser)
     commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     commands.add_parser("list", help="show every bundle and how it stands")
     commands.add_parser("reload", help="look at the models directory now")
@@ -122,13 +158,48 @@ def _add_admin(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_admin)
 
 
-def _serve(options: argparse.Namespace) -> None:
-    from service.server import serve
+def _add_health(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Ask a server whether it serves; exit code 0: it does, 1: it doesn't."
+    parser.add_argument(
+        "--server", metavar="ADDRESS", help="default: where NMT_* has a server listen"
+    )
+    parser.add_argument(
+        "--name", default="", help="a model, or `liveness` (default: the whole server)"
+    )
+    _add_access(parser)
+    parser.set_defaults(run=_health)
 
-    serve(ServerConfig.load(given_flags(options), os.environ, options.config))
+
+def _add_access(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how to reach the server, in plaintext by default")
+    group.add_argument("--tls", action="store_true", help="trust what the system trusts")
+    group.add_argument(
+        "--ca", type=Path, metavar="FILE", help="TLS: trust the authorities in this PEM file"
+    )
+    group.add_argument(
+        "--certificate", type=Path, metavar="FILE", help="PEM file of your own certificate chain"
+    )
+    group.add_argument("--key", type=Path, metavar="FILE", help="PEM file of its private key")
+    group.add_argument(
+        "--tls-server-name",
+        default="",
+        metavar="NAME",
+        help="the name in the server's certificate, if it isn't that of the address",
+    )
+    group.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="your token; NMT_TOKEN may hold it as well"
+    )
+
+
+def _serve(options: argparse.Namespace) -> None:
+    _quieten_grpc()
+    from service.server import run
+
+    run(given_flags(options), os.environ, options.config)
 
 
 def _translate(options: argparse.Namespace) -> int:
+    _quieten_grpc()
     from service.client.command import translate
 
     try:
@@ -140,25 +211,40 @@ def _translate(options: argparse.Namespace) -> int:
 
 
 def _admin(options: argparse.Namespace) -> int:
+    _quieten_grpc()
     from service.client.admin import admin
 
     return admin(options)
 
 
+def _health(options: argparse.Namespace) -> int:
+    _quieten_grpc()
+    from service.client.health import health
+
+    return health(options)
+
+
+def _quieten_grpc() -> None:
+    """What its library would say of connections, errors and the log say; read at its import."""
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+
+
 def _check(options: argparse.Namespace) -> int:
     from service.catalog.folders import bundle_folders
     from service.catalog.loading import repeated_versions
+    from service.client.admin import table
 
     folders = bundle_folders(options.models)
-    print(_ROW("NAME", "VERSION", "LANGUAGES", "ARCHITECTURE", "PRECISIONS", "MIB"))
     bundles = [bundle for folder in folders if (bundle := _check_bundle(folder))]
+    for line in table([_COLUMNS, *map(_row, bundles)]):
+        print(line)
     for fault in (faults := list(repeated_versions(bundles))):
         print(f"{options.models}: {fault}", file=sys.stderr)
     return 1 if faults or len(bundles) < len(folders) else 0
 
 
 def _check_bundle(folder: Path) -> "Bundle | None":
-    """Prints a row for a good bundle, and for a bad one its faults on stderr."""
+    """The bundle, if it is good, else None; then its faults are on stderr."""
     from service.bundle import read_bundle
     from service.catalog.loading import try_out
 
@@ -168,20 +254,15 @@ def _check_bundle(folder: Path) -> "Bundle | None":
     except BundleError as error:
         print(*(f"{folder}: {fault}" for fault in error.faults), sep="\n", file=sys.stderr)
         return None
+    return bundle
+
+
+def _row(bundle: "Bundle") -> Sequence[str]:
     manifest = bundle.manifest
     languages, precisions = " to ".join(manifest.languages), ",".join(manifest.precisions)
     size = sum(record.size for record in manifest.files.values()) / 2**20
-    print(
-        _ROW(
-            manifest.name,
-            manifest.version,
-            languages,
-            manifest.architecture,
-            precisions,
-            f"{size:.1f}",
-        )
-    )
-    return bundle
+    named = manifest.name, manifest.version, languages, manifest.architecture
+    return *named, precisions, f"{size:.1f}"
 
 
 if __name__ == "__main__":

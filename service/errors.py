@@ -3,6 +3,7 @@
     TranslationError
     ├── InvalidArgument     INVALID_ARGUMENT     the request can never succeed as it is
     ├── UnknownModel        NOT_FOUND            no such model, or a language pair nobody serves
+    ├── Unauthenticated     UNAUTHENTICATED      the server wants a token, or another one
     ├── QueueFull           RESOURCE_EXHAUSTED   no room, or no time before the deadline; try later
     ├── DeadlineExceeded    DEADLINE_EXCEEDED    the answer would have come too late
     ├── Cancelled           CANCELLED            the caller left
@@ -38,6 +39,12 @@ class UnknownModel(TranslationError):
     """No such model, or none for that pair of languages; the message lists what is served."""
 
     status = "NOT_FOUND"
+
+
+class Unauthenticated(TranslationError):
+    """The caller brought no token that the server knows; only a client meets this one."""
+
+    status = "UNAUTHENTICATED"
 
 
 class Refusal(StrEnum):

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-DATA = Path(os.environ.get("NMT_TEST_DATA", ROOT.parent / "shared" / "data"))
+DATA = Path(os.environ.get("TEST_DATA", ROOT.parent / "shared" / "data"))
 TATOEBA = DATA / "tatoeba-eng-fra"
 
 needs_tatoeba = pytest.mark.skipif(
-    not TATOEBA.is_dir(), reason=f"needs the corpus in {TATOEBA}; NMT_TEST_DATA names another place"
+    not TATOEBA.is_dir(), reason=f"needs the corpus in {TATOEBA}; TEST_DATA names another place"
 )
 
 # Short and long, questions and orders, names, numbers and odd characters.

@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from select import select
 from threading import Event
 from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
+
+from tests.corpus import ROOT
 
 _BANNER = re.compile(
     r"on localhost:(?P<port>\d+), metrics on http://localhost:(?P<metrics_port>\d+)/metrics"
@@ -82,31 +85,48 @@ def run_service(
 
 @contextmanager
 def running_server(
-    models: Path, *flags: str, log_file: Path | None = None
+    models: Path, *flags: str, log_file: Path | None = None, module: str = "service"
 ) -> Iterator[RunningServer]:
     """Serves `models` until the end of the block, then kills what is left.
 
-    log_file: where the log is kept; without it, it is the test's own stderr.
+    log_file: where the log is kept; without it, it is the test's own stderr. A server that logs
+        JSON needs one.
+    module: whose command line it is.
     """
     with ExitStack() as stack:
         log = stack.enter_context(log_file.open("w")) if log_file else None
-        command = _command("serve", f"--models={models}", "--port=0", "--metrics-port=0", *flags)
+        ports = ("--port=0", "--metrics-port=0")
         process = stack.enter_context(
             subprocess.Popen(
-                command, env=_environment(), stdout=subprocess.PIPE, stderr=log, text=True
+                _command("serve", f"--models={models}", *ports, *flags, module=module),
+                cwd=ROOT,
+                env=_environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
             )
         )
         stack.callback(process.kill)
-        assert process.stdout is not None
-        banner = process.stdout.readline()
+        banner = _banner_of(process, log_file)
         found = _BANNER.search(banner)
         assert found, f"the server said {banner!r}"
-        ports = {name: int(port or 0) for name, port in found.groupdict().items()}
-        yield RunningServer(process, banner, **ports, log_file=log_file)
+        opened = {name: int(port or 0) for name, port in found.groupdict().items()}
+        yield RunningServer(process, banner, **opened, log_file=log_file)
 
 
-def _command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "service", *arguments]
+def _banner_of(process: "subprocess.Popen[str]", log_file: Path | None) -> str:
+    """The first line on standard output, or that in the log of a server that logs JSON."""
+    assert process.stdout is not None
+    while log_file and not select([process.stdout], [], [], 0.05)[0]:
+        for line in log_file.read_text().splitlines():
+            if _BANNER.search(line):
+                return line
+    return process.stdout.readline()
+
+
+def _command(*arguments: str, module: str = "service") -> list[str]:
+    return [sys.executable, "-m", module, *arguments]
 
 
 def _environment(**changes: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ class ToyModel:
     A row that is moved wrongly, left behind or fed at the wrong position therefore predicts other
     tokens or fails an assert. Token 0 is EOS and token 1 the start; sources have at most 32 tokens.
     `predict` is the same model without rows, for references. `reorders` holds the argument of
-    every call of `reorder`.
+    every call of `reorder`, `mores` counts the calls of `more`.
     """
 
     start_id = 1
@@ -34,6 +34,8 @@ class ToyModel:
         self._weights = rng.random((_PRIME, 32), np.float32)
         self._beam_size = 1
         self.reorders: list[NDArray[np.int64]] = []
+        self.mores = 0
+        self._last_step = 0, False, False
         self.source_lengths = np.zeros(0, np.int64)
         self.states = np.zeros(0, np.int64)
         self.positions = np.zeros(0, np.int64)
@@ -74,6 +76,16 @@ class ToyModel:
         assert positions.dtype == np.int32 and np.array_equal(positions, self.positions)
         self.states = _feed(self.states, tokens.ravel())
         self.positions = self.positions + 1
+        self._last_step = num_candidates, attention, full
+        return self._predictions()
+
+    def more(self, num_candidates: int) -> StepOutput:
+        self.mores += 1
+        self._last_step = num_candidates, *self._last_step[1:]
+        return self._predictions()
+
+    def _predictions(self) -> StepOutput:
+        num_candidates, attention, full = self._last_step
         log_probs = self._table[self.states]
         ids = np.argsort(-log_probs, axis=1, kind="stable")[:, :num_candidates]
         lengths = np.repeat(self.source_lengths, self._beam_size)
@@ -99,7 +111,8 @@ class ToyModel:
         weights = self._weights[states, :width].astype(np.float64)
         padding = np.arange(width) >= lengths[:, None]
         weights = np.where(padding, 0, weights)
-        weights /= weights.sum(axis=1, keepdims=True)
+        # One after the other, so that the neighbours' lengths change nothing.
+        weights /= weights.cumsum(axis=1)[:, -1:]
         weights[padding] = 7  # padding that leaks is to be noticed
         return weights.astype(np.float32)
 
@@ -134,17 +147,17 @@ def alone(toy: ToyModel, source: Sequence[int], options: DecodingOptions) -> lis
 
 
 def identical(left: Sequence[Hypothesis], right: Sequence[Hypothesis]) -> bool:
-    """Everything equal to the last bit, except for the toy's own rounding of attention."""
+    """Everything equal to the last bit."""
     return len(left) == len(right) and all(
         (a.ids, a.score, a.log_prob) == (b.ids, b.score, b.log_prob)
         and a.finish_reason is b.finish_reason
         and np.array_equal(a.token_log_probs, b.token_log_probs)
-        and _close(a.attention, b.attention)
+        and _equal(a.attention, b.attention)
         for a, b in zip(left, right, strict=True)
     )
 
 
-def _close(left: NDArray[np.float32] | None, right: NDArray[np.float32] | None) -> bool:
+def _equal(left: NDArray[np.float32] | None, right: NDArray[np.float32] | None) -> bool:
     if left is None or right is None:
         return left is right
-    return left.shape == right.shape and np.allclose(left, right, rtol=1e-5)
+    return np.array_equal(left, right)

@@ -17,6 +17,11 @@ class Outcome:
     num_contents: int
     code: str
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether the server had no room or no time for it."""
+        return self.code == "RESOURCE_EXHAUSTED"
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -24,6 +29,7 @@ class Report:
 
     offered, goodput: sentences per second that were asked for, and that were answered before the
         load ended: what a server owes from then on is not to its credit.
+    refused_p50, refused_p99: from when a call was sent to RESOURCE_EXHAUSTED.
     late_p99: by how much calls were sent too late: the generator's own share of the latencies,
         which must be small for them to mean anything.
     codes: number of calls by gRPC code.
@@ -37,6 +43,8 @@ class Report:
     p50: float
     p95: float
     p99: float
+    refused_p50: float
+    refused_p99: float
     late_p99: float
     codes: Mapping[str, int]
 
@@ -44,6 +52,9 @@ class Report:
     def of(cls, outcomes: Sequence[Outcome], seconds: float) -> "Report":
         answered = [outcome for outcome in outcomes if outcome.code == "OK"]
         latencies = [1e3 * (outcome.answered - outcome.due) for outcome in answered]
+        refused = [
+            1e3 * (outcome.answered - outcome.sent) for outcome in outcomes if outcome.is_refused
+        ]
         in_time = sum(one.num_contents for one in answered if one.answered <= seconds)
         return cls(
             seconds=seconds,
@@ -54,6 +65,8 @@ class Report:
             p50=percentile(latencies, 50),
             p95=percentile(latencies, 95),
             p99=percentile(latencies, 99),
+            refused_p50=percentile(refused, 50),
+            refused_p99=percentile(refused, 99),
             late_p99=percentile([1e3 * (one.sent - one.due) for one in outcomes], 99),
             codes=dict(Counter(outcome.code for outcome in outcomes)),
         )

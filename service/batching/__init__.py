@@ -11,7 +11,7 @@ already is described to it by `Load`.
 """
 
 from service.batching.batcher import Batcher
-from service.batching.sentence import Admission, Load, QueueLimits, Sentence
+from service.batching.sentence import Admission, Answer, Load, QueueLimits, Sentence
 from service.batching.throughput import Throughput
 
-__all__ = ["Admission", "Batcher", "Load", "QueueLimits", "Sentence", "Throughput"]
+__all__ = ["Admission", "Answer", "Batcher", "Load", "QueueLimits", "Sentence", "Throughput"]

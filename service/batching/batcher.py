@@ -66,6 +66,14 @@ class Batcher:
         self.num_sentences += len(sentences)
         self.num_tokens += num_tokens
 
+    def check_room(self, num_sentences: int, now: float) -> None:
+        """Refuses early what `add` would refuse for lack of room, before its tokens are known.
+
+        Raises QueueFull.
+        """
+        if num_sentences <= self._limits.max_sentences:  # otherwise `add` says what is wrong
+            self._check_room(num_sentences, num_sentences, now)
+
     def admit(self, load: Load, others: Sequence[Load], now: float) -> Admission:
         """Takes out who joins the worker with this `load` now; `others` are its fellow workers."""
         if now >= self._earliest_deadline:

@@ -8,6 +8,36 @@ from dataclasses import dataclass, field
 from service.decoding import DecodingOptions, Hypothesis
 from service.tracing import SentenceTimes
 
+# A caller counts down on a clock of its own, from a time that gRPC rounded by up to a hundredth on
+# its way; the rest is for jitter.
+_SLACK_SHARE, _SLACK_SECONDS = 0.01, 0.02
+
+
+class Answer(Future[list[Hypothesis]]):
+    """A future that reports its cancelling, so that nobody has to ask every one at every step.
+
+    clock: what `cancelled_at` is read from; not a number until then.
+    """
+
+    def __init__(
+        self,
+        report: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = lambda: math.nan,
+    ) -> None:
+        super().__init__()
+        self._report = report
+        self._clock = clock
+        self.cancelled_at = math.nan
+
+    def cancel(self) -> bool:
+        """As in `Future`."""
+        if not self.done():
+            self.cancelled_at = self._clock()
+        cancelled = super().cancel()
+        if cancelled:
+            self._report()
+        return cancelled
+
 
 @dataclass(slots=True, eq=False)
 class Sentence:
@@ -28,7 +58,7 @@ class Sentence:
     enqueued: float
     deadline: float = math.inf
     group: Hashable = None
-    future: Future[list[Hypothesis]] = field(default_factory=Future)
+    future: Answer = field(default_factory=Answer)
     listener: Callable[[SentenceTimes], None] | None = None
     joined: float = math.nan
     encoded: float = math.nan
@@ -41,6 +71,15 @@ class Sentence:
     def is_gone(self, now: float) -> bool:
         """Whether nobody waits for the answer any more: cancelled, or past its deadline."""
         return self.deadline <= now or self.future.cancelled()
+
+    @property
+    def ran_out(self) -> bool:
+        """Of one that was cancelled: whether that was for its deadline, as when gRPC saw it first.
+
+        Otherwise its caller left.
+        """
+        slack = _SLACK_SECONDS + _SLACK_SHARE * (self.deadline - self.enqueued)
+        return self.future.cancelled_at >= self.deadline - slack
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@
     look        read, loading       swap        order, default  who answers           lease
                                       └──> retiring: closed when the last lease has ended
 
-Knows no rpc. The first load is strict: what is wrong keeps the server from starting. Afterwards
-what is wrong changes nothing, and is told in the log, the metrics and `Catalog.bundles`.
+Knows no rpc. What is wrong with a bundle is told in the log, the metrics and `Catalog.bundles`; the
+others serve, and so does what served before. The first load fails only if nothing can be served, or
+not the configured default model.
 """
 
 from service.catalog.catalog import Catalog

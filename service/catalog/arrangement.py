@@ -9,18 +9,16 @@ from service.catalog.served import ServedModel
 _USUAL_DEFAULT = "transformer-en-fr"
 
 
-def make_router(
-    models: Sequence[ServedModel], default: str, former_default: str = ""
-) -> Router[ServedModel]:
-    """Routes to `default`, or without one to the former or the usual default or the only model.
+def make_router(models: Sequence[ServedModel], default: str) -> Router[ServedModel]:
+    """Routes to `default`, or without one to the usual default or the only model, if any.
 
-    models: a name's versions from the oldest to the newest. Raises ConfigError.
+    models: a name's versions from the oldest to the newest. What served before doesn't matter: all
+    servers of the same bundles answer alike. Raises ConfigError.
     """
     names = {model.name for model in models}
     if not default:
-        # A model that came must not take away what open requests had.
-        usual = [name for name in (former_default, _USUAL_DEFAULT) if name in names]
-        default = usual[0] if usual else (*names,)[0] if len(names) == 1 else ""
+        only = names.pop() if len(names) == 1 else ""
+        default = _USUAL_DEFAULT if _USUAL_DEFAULT in names else only
     return Router(models, default)
 
 

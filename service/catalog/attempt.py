@@ -90,14 +90,22 @@ def refuse_twins(attempts: Sequence[Attempt], served: Mapping[str, ServedModel])
             attempt.error = BundleError(str(attempt.folder.path), [fault])
 
 
-def raise_faults(directory: Path, attempts: Iterable[Attempt]) -> None:
-    """Raises the errors of all attempts as one."""
-    failed = [(attempt.folder.name, attempt.error) for attempt in attempts if attempt.error]
+def check_enough(directory: Path, attempts: Iterable[Attempt], default_model: str) -> None:
+    """Raises the faults of all attempts as one if the rest is nothing, or lacks the default model.
+
+    To be asked before anything is loaded, and again when that is done.
+    """
+    attempts = list(attempts)
+    names = {each.bundle.manifest.name for each in attempts if each.bundle and not each.error}
+    failed = [(f"{each.folder.name}: ", each.error) for each in attempts if each.error]
+    if names and default_model not in {"", *names}:
+        fault = f"default model {default_model!r} is not served; served: {', '.join(sorted(names))}"
+        failed.insert(0, ("", ConfigError("models", [fault])))
+    elif names:
+        return
     errors = [error for _, error in failed]
-    if len(errors) == 1:
+    if len({str(error) for error in errors}) == 1:
         raise errors[0]
-    if errors:
-        all_config = all(isinstance(error, ConfigError) for error in errors)
-        kind = ConfigError if all_config else BundleError
-        faults = [f"{name}: {fault}" for name, error in failed for fault in error.faults]
-        raise kind(str(directory), faults)
+    is_config = all(isinstance(error, ConfigError) for error in errors)
+    kind = ConfigError if is_config else BundleError
+    raise kind(str(directory), [prefix + fault for prefix, e in failed for fault in e.faults])

@@ -15,16 +15,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from service.catalog.arrangement import by_age, make_router
-from service.catalog.attempt import Attempt, loaded, raise_faults, refuse_twins
+from service.catalog.attempt import Attempt, check_enough, loaded, refuse_twins
 from service.catalog.folders import Folder, Stamp, bundle_folders, look
-from service.catalog.loading import repeated_versions
 from service.catalog.retiring import Retiring, close_all
 from service.catalog.routing import Router
 from service.catalog.served import ServedModel
 from service.catalog.states import BundleStatus, Change, Outcome, ReloadReport, State
 from service.catalog.telling import Teller
 from service.config import ServerConfig
-from service.errors import BundleError, ConfigError, InvalidArgument, Unavailable
+from service.errors import ConfigError, InvalidArgument, Unavailable
 from service.metrics import Metrics
 
 _LOG = logging.getLogger(__name__)
@@ -83,6 +82,12 @@ class Catalog:
         names = [*(model.name for model in self._models.values())]
         return sorted({*names, *(bundle.manifest.name for bundle in coming)})
 
+    @property
+    def num_sentences(self) -> int:
+        """Sentences that were accepted and have no answer yet, by whatever model."""
+        models = [*self._models.values(), *self._retiring.models]
+        return sum(model.translator.engine.num_accepted for model in models)
+
     def bundles(self) -> list[BundleStatus]:
         """Every bundle that serves, comes, goes, or can't be served, by folder."""
         statuses = [
@@ -98,22 +103,22 @@ class Catalog:
         self._listeners.append(listener)
 
     async def load(self) -> None:
-        """Reads and verifies every bundle, then loads and warms up all of them, then serves.
+        """Reads and verifies every bundle, then loads and warms up all that can be, then serves.
 
-        Raises ConfigError and BundleError, with the faults of all bundles.
+        What can't be served is told, and tried again once its files have changed, as by `reload`.
+        Raises ConfigError and BundleError, with the faults of all bundles, if there is nothing to
+        serve, or not the configured default model; before anything is loaded, if that is known.
         """
         async with self._busy:
             folders = await asyncio.to_thread(look, self._directory)
             self._attempts = [Attempt(folder) for folder in folders]
             try:
                 await self._read()
-                raise_faults(self._directory, self._attempts)
-                bundles = [attempt.bundle for attempt in self._attempts if attempt.bundle]
-                if repeated := list(repeated_versions(bundles)):
-                    raise BundleError(str(self._directory), repeated)
+                self._check_enough()
                 self._notify()
                 await self._load()
-                raise_faults(self._directory, self._attempts)
+                refuse_twins(self._attempts, {})
+                self._check_enough()
                 self._swap(loaded(self._attempts), ())
                 self._settle(folders)
             finally:
@@ -129,7 +134,7 @@ class Catalog:
             try:
                 folders = await asyncio.to_thread(look, self._directory)
             except ConfigError:
-                self._tell.fault()
+                self._tell.fault(num_folders=len(self._models))
                 raise
             self._attempts = [Attempt(folder) for folder in folders if self._is_news(folder)]
             try:
@@ -186,6 +191,9 @@ class Catalog:
         for attempt in self._attempts:
             await attempt.read()
 
+    def _check_enough(self) -> None:
+        check_enough(self._directory, self._attempts, self._config.default_model)
+
     async def _load(self) -> None:
         """Loads what was read, unless it is what its folder serves already."""
         for attempt in self._attempts:
@@ -226,9 +234,10 @@ class Catalog:
             return
         if not models:
             raise ConfigError("models", ["nothing would be left to serve"])
-        former = self._router.default if self._router else ""
-        router = make_router(by_age(models), self._config.default_model, former)
+        router = make_router(by_age(models), self._config.default_model)
         retired = [each for folder, each in self._models.items() if models.get(folder) is not each]
+        if self._router:
+            self._tell.default(self._router.default, router.default)
         self._models, self._router = models, router
         for model in retired:
             self._tell.retires(model)
@@ -251,6 +260,8 @@ class Catalog:
         changes = [self._change(folder.name, attempts.get(folder.name)) for folder in folders]
         changes += [_departure(model, kept.get(folder, "")) for folder, model in gone.items()]
         self._tell.outcomes(changes, attempts)
+        failed = [each for each in self._refused.values() if each.state is State.FAILED]
+        self._tell.standing_faults(len(failed) + len(kept))
         return ReloadReport(tuple(changes))
 
     def _change(self, folder: str, attempt: Attempt | None) -> Change:

@@ -12,6 +12,7 @@ from service.config import ServerConfig
 from service.engine import load_engine
 from service.errors import BundleError, ConfigError
 from service.metrics import Metrics
+from service.session import device_fault
 from service.text import Tokenizer
 from service.translator import Translator
 
@@ -48,7 +49,7 @@ def load_model(bundle: Bundle, config: ServerConfig, metrics: Metrics | None = N
         try:
             return _load_on("cuda", bundle, config, metrics)
         except ConfigError as error:
-            _LOG.info("%s runs on the cpu: %s", name, error)
+            _LOG.info("%s runs on the cpu: %s", name, "; ".join(error.faults))
     return _load_on("cpu" if config.device == "auto" else config.device, bundle, config, metrics)
 
 
@@ -68,6 +69,8 @@ def try_out(bundle: Bundle) -> None:
 def _load_on(
     device: str, bundle: Bundle, config: ServerConfig, metrics: Metrics | None
 ) -> ServedModel:
+    if fault := device_fault(device):  # before the bundle is blamed for what it lacks
+        raise ConfigError("--device", [fault])
     precision = _choose_precision(bundle.manifest, device, config.precision)
     observer = metrics.model(bundle.manifest.name) if metrics else None
     with _blamed_on(bundle, f"{precision} can't be loaded"):
@@ -82,7 +85,7 @@ def _load_on(
         )
     try:
         with _blamed_on(bundle, f"{precision} can't run with {config.max_rows} rows"):
-            engine.warm_up()
+            engine.wait_until_ready()
         with _blamed_on(bundle, "its tokenizers or its search can't be used"):
             translator = Translator(bundle, engine)
     except BundleError:

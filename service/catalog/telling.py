@@ -51,9 +51,23 @@ class Teller:
         for folder, reason in folders.items():
             _LOG.warning("%s is gone, but its model goes on serving: %s", folder, reason)
 
-    def fault(self) -> None:
-        """The directory is not as it must be."""
+    def fault(self, num_folders: int) -> None:
+        """The directory has no bundle at all; so many folders are gone from it."""
         self._count("failed")
+        self.standing_faults(num_folders)
+
+    def standing_faults(self, num_folders: int) -> None:
+        """So many folders can't be served as they are, or are gone though they are needed."""
+        if self._metrics:
+            self._metrics.failed_bundles.set(num_folders)
+
+    def default(self, former: str, now: str) -> None:
+        """Which model answers requests that name none; "" is nobody."""
+        if now and now != former:
+            _LOG.warning("%s answers requests that name no model and no language", now)
+        elif former and not now:
+            text = "requests that name no model and no language are refused: none is the default"
+            _LOG.warning("%s; --default-model makes one", text)
 
     def _serves(self, model: ServedModel, seconds: float) -> None:
         text = "%s %s from %s serves, %s on %s, loaded in %.1f s"

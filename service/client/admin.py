@@ -6,30 +6,39 @@ python -m service admin unload transformer-en-fr 2
 """
 
 import argparse
-from collections.abc import Iterable, Sequence
-from typing import Any
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import grpc
 
+from service.client.access import access_from
 from service.client.remote import reraise
 from service.pb import admin_pb2 as pb
 from service.pb.admin_pb2_grpc import AdminServiceStub
 
 # Reloading takes as long as it takes to load every bundle that has changed.
 TIMEOUT_SECONDS = 600.0
+_Call: TypeAlias = Callable[[str, Any], Any]
 
 
 def admin(options: argparse.Namespace) -> int:
     """Runs `options.action`; returns 1 if a bundle can't be served, else 0.
 
-    Raises the exceptions of `service.errors` that the server raised.
+    Raises ConfigError, and the exceptions of `service.errors` that the server raised.
     """
-    with grpc.insecure_channel(options.server) as channel:
-        stub: Any = AdminServiceStub(channel)  # type: ignore[no-untyped-call]
+    access = access_from(options, os.environ)
+    with access.channel(options.server) as channel:
+        stub = AdminServiceStub(channel)  # type: ignore[no-untyped-call]
+
+        def call(method: str, request: Any) -> Any:
+            rpc = getattr(stub, method)
+            return rpc(request, timeout=TIMEOUT_SECONDS, metadata=access.metadata)
+
         try:
-            rows = _ACTIONS[options.action](stub, options)
+            rows = _ACTIONS[options.action](call, options)
         except grpc.RpcError as error:
-            reraise(error, options.server)
+            reraise(error, options.server, access)
     for line in table([("FOLDER", "MODEL", "VERSION", "STATE", "REASON"), *rows]):
         print(line)
     return int(any(row[3] == "FAILED" for row in rows))
@@ -42,22 +51,22 @@ def table(rows: Sequence[Sequence[str]]) -> Iterable[str]:
         yield "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _list(stub: Any, options: argparse.Namespace) -> list[Sequence[str]]:
-    response = stub.ListBundles(pb.ListBundlesRequest(), timeout=TIMEOUT_SECONDS)
+def _list(call: _Call, options: argparse.Namespace) -> list[Sequence[str]]:
+    response = call("ListBundles", pb.ListBundlesRequest())
     return list(map(_row, response.bundles))
 
 
-def _reload(stub: Any, options: argparse.Namespace) -> list[Sequence[str]]:
-    response = stub.Reload(pb.ReloadRequest(), timeout=TIMEOUT_SECONDS)
+def _reload(call: _Call, options: argparse.Namespace) -> list[Sequence[str]]:
+    response = call("Reload", pb.ReloadRequest())
     return [
         (change.folder, change.model, change.version, _outcome(change.outcome), change.reason)
         for change in response.changes
     ]
 
 
-def _unload(stub: Any, options: argparse.Namespace) -> list[Sequence[str]]:
+def _unload(call: _Call, options: argparse.Namespace) -> list[Sequence[str]]:
     request = pb.UnloadRequest(model=options.model, version=options.version)
-    return [_row(stub.Unload(request, timeout=TIMEOUT_SECONDS).bundle)]
+    return [_row(call("Unload", request).bundle)]
 
 
 def _row(bundle: pb.Bundle) -> Sequence[str]:

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, TextIO
 
+from service.client.access import PLAINTEXT, access_from
 from service.client.remote import Client
 from service.client.terminal import Style, translation_lines
 from service.errors import ConfigError, InvalidArgument
@@ -23,6 +24,18 @@ from service.pb import translation_pb2 as pb
 if TYPE_CHECKING:
     from service.client.local import LocalClient
 
+# Flags that have the name of an option of the search.
+_SEARCH_FLAGS = (
+    "prefix",
+    "length_penalty",
+    "max_length",
+    "repetition_penalty",
+    "no_repeat_ngram_size",
+    "sampling_temperature",
+    "sampling_top_k",
+    "sampling_top_p",
+    "sampling_seed",
+)
 # Lines of standard input that are sent together: decoded side by side, and printed together.
 LINES_PER_REQUEST = 64
 
@@ -39,8 +52,9 @@ def translate(options: argparse.Namespace) -> None:
     stdin = None if options.texts else _stdin()
     texts = map(_as_utf8, options.texts) if stdin is None else map(_without_end, stdin)
     style = Style(
-        scores=options.n_best is not None,
+        scores=_num_hypotheses(options) is not None,
         attention=options.attention,
+        alignment=options.alignment,
         single_line=not options.texts,
         max_width=shutil.get_terminal_size().columns,
         colour=stdout.isatty() and "NO_COLOR" not in os.environ,
@@ -94,10 +108,12 @@ def _chunks(lines: Iterable[str], size: int) -> Iterator[list[str]]:
 
 def _client(options: argparse.Namespace) -> "AbstractContextManager[Client | LocalClient]":
     if options.models:
+        if access_from(options, {}) != PLAINTEXT:
+            raise ConfigError("--models", ["needs no server: leave the flags of a connection away"])
         from service.client.local import LocalClient  # with a runtime, which `Client` doesn't need
 
         return LocalClient(options.models)
-    return Client(options.server)
+    return Client(options.server, access=access_from(options, os.environ))
 
 
 @contextmanager
@@ -124,16 +140,15 @@ def _request(contents: Sequence[str], options: argparse.Namespace) -> pb.Transla
     for index, text in enumerate(contents):
         if not _is_unicode(text):
             raise InvalidArgument(f"contents[{index}] is not UTF-8; convert it first, with iconv")
-    # N best need N beams; whoever asks for them without a beam size means that.
-    beam_size = options.beam_size if options.beam_size is not None else options.n_best
     try:
         return pb.TranslateRequest(
             contents=contents,
             model=options.model,
             source_language_code=options.source,
             target_language_code=options.target,
-            options=pb.DecodingOptions(beam_size=beam_size, num_hypotheses=options.n_best),
+            options=_search(options),
             include_attention=options.attention,
+            include_alignment=options.alignment,
             mime_type="text/html" if options.html else "",
             text_options=_text_options(options),
         )
@@ -141,6 +156,25 @@ def _request(contents: Sequence[str], options: argparse.Namespace) -> pb.Transla
         raise InvalidArgument("an argument is not UTF-8; convert it first, with iconv") from None
     except ValueError as error:  # an integer of more than 32 bits
         raise InvalidArgument(str(error)) from None
+
+
+def _num_hypotheses(options: argparse.Namespace) -> int | None:
+    """How many translations to print; None: the best one, without its score."""
+    number: int | None = options.n_best if options.alternatives is None else options.alternatives
+    return number
+
+
+def _search(options: argparse.Namespace) -> pb.DecodingOptions:
+    number = _num_hypotheses(options)
+    asked = {name: getattr(options, name) for name in _SEARCH_FLAGS}
+    return pb.DecodingOptions(
+        # N translations need N beams; whoever asks for them without a beam size means that.
+        beam_size=options.beam_size if options.beam_size is not None else number,
+        num_hypotheses=number,
+        return_alternatives=None if options.alternatives is None else True,
+        suppress_sequences=options.suppress,
+        **asked,
+    )
 
 
 def _text_options(options: argparse.Namespace) -> pb.TextOptions:

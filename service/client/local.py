@@ -33,5 +33,8 @@ class LocalClient:
     def translate(self, request: pb.TranslateRequest) -> pb.TranslateResponse:
         return asyncio.run(self._servicer.translate(request))
 
+    def score(self, request: pb.ScoreRequest) -> pb.ScoreResponse:
+        return asyncio.run(self._servicer.score(request))
+
     def list_models(self) -> pb.ListModelsResponse:
         return asyncio.run(self._servicer.list_models())

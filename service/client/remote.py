@@ -7,6 +7,7 @@ from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 from service import errors
+from service.client.access import PLAINTEXT, Access
 from service.config import DEFAULT_ADDRESS
 from service.pb import translation_pb2 as pb
 from service.pb.translation_pb2_grpc import TranslationServiceStub
@@ -18,6 +19,7 @@ _ERRORS: dict[str, type[errors.TranslationError]] = {
     for error in (
         errors.InvalidArgument,
         errors.UnknownModel,
+        errors.Unauthenticated,
         errors.DeadlineExceeded,
         errors.Cancelled,
         errors.Unavailable,
@@ -29,17 +31,20 @@ _ERRORS: dict[str, type[errors.TranslationError]] = {
 class Client:
     """A connection to the server at `address`, made at the first call; a context manager.
 
-    Calls raise the exceptions of `service.errors` that the server raised.
+    Raises ConfigError if `access` names files that can't be used; calls raise the exceptions of
+    `service.errors` that the server raised.
     """
 
     def __init__(
         self,
         address: str = DEFAULT_ADDRESS,
         timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS,
+        access: Access = PLAINTEXT,
     ) -> None:
         self._address = address
         self._timeout = timeout_seconds
-        self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+        self._access = access
+        self._channel = access.channel(address, _OPTIONS)
         self._stub: Any = TranslationServiceStub(self._channel)  # type: ignore[no-untyped-call]
 
     def __enter__(self) -> "Client":
@@ -55,29 +60,39 @@ class Client:
         response: pb.TranslateResponse = self._call(self._stub.Translate, request)
         return response
 
+    def score(self, request: pb.ScoreRequest) -> pb.ScoreResponse:
+        response: pb.ScoreResponse = self._call(self._stub.Score, request)
+        return response
+
     def list_models(self) -> pb.ListModelsResponse:
         response: pb.ListModelsResponse = self._call(self._stub.ListModels, pb.ListModelsRequest())
         return response
 
     def _call(self, method: Any, request: Any) -> Any:
         try:
-            return method(request, timeout=self._timeout)
+            return method(request, timeout=self._timeout, metadata=self._access.metadata)
         except grpc.RpcError as error:
-            reraise(error, self._address)
+            reraise(error, self._address, self._access)
 
 
-def reraise(error: Any, address: str) -> NoReturn:
+def reraise(error: Any, address: str, access: Access) -> NoReturn:
     """Raises the exception that the server raised, instead of the `grpc.RpcError` it came as."""
-    code, message = error.code(), error.details()
+    code, message = error.code(), explain(error, address, access)
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and (seconds := _retry_after(error)):
         raise errors.QueueFull(message, seconds) from None
-    if code is grpc.StatusCode.UNAVAILABLE:
-        raise errors.Unavailable(f"{address}: {message}") from None
     if code is grpc.StatusCode.FAILED_PRECONDITION:
         raise errors.ConfigError(address, [message]) from None
     if code.name in _ERRORS:
         raise _ERRORS[code.name](message) from None
     raise errors.TranslationError(f"{code.name}: {message}") from None
+
+
+def explain(error: Any, address: str, access: Access) -> str:
+    """What an rpc ended with: where that is, if it is about the connection, and the way out."""
+    code, message = error.code(), error.details()
+    if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNAUTHENTICATED):
+        message = f"{address}: {message}"
+    return "; ".join(filter(None, [message, access.hint(code, message)]))
 
 
 def _retry_after(error: Any) -> float | None:

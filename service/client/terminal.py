@@ -16,11 +16,13 @@ class Style:
 
     scores       a line for each hypothesis: score, tab, text
     attention    the matrix below each hypothesis, `max_width` terminal columns wide
+    alignment    a line below each hypothesis: pairs of words as `0-0 1-2`, source first
     single_line  never more than one line a text: for output that is read line by line
     """
 
     scores: bool = False
     attention: bool = False
+    alignment: bool = False
     single_line: bool = False
     max_width: int = 80
     colour: bool = False
@@ -35,6 +37,8 @@ def translation_lines(translation: pb.Translation, style: Style) -> Iterator[str
         for hypothesis in sentence.hypotheses:
             if style.scores:
                 yield f"{hypothesis.score:.4f}\t{_joined(hypothesis.text)}"
+            if style.alignment:
+                yield hypothesis.alignment.pharaoh
             if style.attention:
                 yield ""
                 yield from attention_lines(hypothesis.attention, style.max_width, style.colour)

@@ -13,5 +13,6 @@ A configuration that exists is valid: building one raises ConfigError with every
 
 from service.config.fields import DEFAULT_ADDRESS, ServerConfig
 from service.config.flags import add_flags, given_flags
+from service.config.sources import service_links
 
-__all__ = ["DEFAULT_ADDRESS", "ServerConfig", "add_flags", "given_flags"]
+__all__ = ["DEFAULT_ADDRESS", "ServerConfig", "add_flags", "given_flags", "service_links"]

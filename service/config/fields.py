@@ -11,6 +11,8 @@ from service.errors import ConfigError
 
 _HOST, _PORT = "localhost", 50051
 DEFAULT_ADDRESS = f"{_HOST}:{_PORT}"
+_ANY_HOST = ("0.0.0.0", "[::]", "::")
+_OF_LOG = ("log_level", "log_format", "log_texts")
 _MAX_PORT = 65535
 _MAX_MILLISECONDS = (1 << 31) - 1  # in gRPC
 _DAY = 86_400
@@ -175,6 +177,11 @@ class ServerConfig:
         if faults:
             raise ConfigError("configuration", faults)
 
+    @property
+    def local_host(self) -> str:
+        """Where clients on this machine reach the server."""
+        return "localhost" if self.host in _ANY_HOST else self.host
+
     @classmethod
     def load(
         cls,
@@ -195,3 +202,23 @@ class ServerConfig:
         if faults:
             raise ConfigError("configuration", faults)
         return config
+
+    @classmethod
+    def of_log(
+        cls,
+        flags: Mapping[str, str],
+        environment: Mapping[str, str],
+        file: Path | None = None,
+    ) -> "ServerConfig":
+        """What is said of the log, and else the defaults; never fails.
+
+        Faults, which `load` raises, are to be logged in the way that is asked for.
+        """
+        options = [option for option in fields(cls) if option.name in _OF_LOG]
+        values, _ = collect(options, flags, environment, file)
+        faulty = {
+            option.name
+            for option in options
+            if option.name in values and any(out_of_range(option, values[option.name]))
+        }
+        return cls(**{name: value for name, value in values.items() if name not in faulty})

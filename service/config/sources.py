@@ -1,6 +1,5 @@
 """Where values come from: flags over NMT_* variables over a TOML file; and what is no setting."""
 
-import logging
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +11,8 @@ from typing import Any
 from service.config.option import PREFIX, flag, from_text, from_toml, variable
 
 FILE_VARIABLE = variable("config")
-_LOG = logging.getLogger(__name__)
+# The client's: whoever sets it for all that run on a machine sets it for a server too.
+TOKEN_VARIABLE = variable("token")
 # https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
 _LINK_NAME = re.compile(
     r"NMT_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?"
@@ -33,7 +33,8 @@ def collect(
     Of a field that is given twice the weaker value is checked as well: it may win one day.
     """
     known = {option.name: option for option in options}
-    environment = _without_service_links(environment)
+    links = service_links(environment)
+    environment = {name: text for name, text in environment.items() if name not in links}
     if file is None and environment.get(FILE_VARIABLE):
         file = Path(environment[FILE_VARIABLE])
     values: dict[str, Any] = {}
@@ -49,6 +50,15 @@ def collect(
             except ValueError as error:
                 faults.append(f"{origin} is {text!r}: {error}")
     return values, faults
+
+
+def service_links(environment: Mapping[str, str]) -> list[str]:
+    """The variables that Kubernetes sets for Services called `nmt` or `nmt-…`; no settings."""
+    return sorted(
+        name
+        for name, value in environment.items()
+        if _LINK_NAME.fullmatch(name) or (_PORT_NAME.fullmatch(name) and _LINK.match(value))
+    )
 
 
 def _read(file: Path, known: Mapping[str, Field[Any]]) -> tuple[dict[str, Any], list[str]]:
@@ -80,25 +90,12 @@ def _given(
         yield flag(name), flags[name]
 
 
-def _without_service_links(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables but for those that Kubernetes sets for Services called `nmt` or `nmt-…`."""
-    links = {
-        name
-        for name, value in environment.items()
-        if _LINK_NAME.fullmatch(name) or (_PORT_NAME.fullmatch(name) and _LINK.match(value))
-    }
-    if links:
-        names = ", ".join(sorted(links))
-        _LOG.warning("ignoring what Kubernetes set for a Service, no settings: %s", names)
-    return {name: value for name, value in environment.items() if name not in links}
-
-
 def _unknown_variables(
     environment: Mapping[str, str], known: Mapping[str, Field[Any]]
 ) -> Iterator[str]:
     names = {FILE_VARIABLE, *map(variable, known)}
     for name in sorted(environment):
-        if name.startswith(PREFIX) and name not in names:
+        if name.startswith(PREFIX) and name not in {*names, TOKEN_VARIABLE}:
             yield f"{name} is not a setting" + _hint(name, names)
 
 

@@ -5,45 +5,24 @@ know each other: each has its own position, options and history, so what a sente
 not depend on its neighbours. Not thread-safe: a batch belongs to one worker.
 """
 
-from collections.abc import Collection, Hashable, Sequence
-from typing import Final, Generic, TypeVar
+from collections.abc import Collection, Sequence
+from typing import Final, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
+from service.decoding.choices import FinishReason
+from service.decoding.coverage import Coverage
+from service.decoding.filters import Filters
 from service.decoding.hypothesis import Hypothesis
+from service.decoding.lanes import LANE, Key, Sentence
 from service.decoding.model import StepModel, StepOutput
-from service.decoding.options import DecodingOptions, FinishReason
+from service.decoding.options import DecodingOptions
 from service.decoding.search import Candidates, best_candidates, live_beams
-from service.decoding.stopping import Ended, Ranking
+from service.decoding.stopping import Ended
 from service.decoding.trellis import Trellis
 
-Key = TypeVar("Key", bound=Hashable)
-
-# The numbers of a sentence that every step needs, one record per sentence in row order.
-_LANE: Final = np.dtype(
-    [
-        ("slot", np.intp),  # in the trellis
-        ("position", np.int32),  # of the token that the next step predicts
-        ("limit", np.int32),  # tokens with EOS
-        ("attention", np.bool_),
-        ("length_penalty", np.float64),
-        ("bound_divisor", np.float64),  # limit ** length_penalty
-        ("threshold", np.float64),  # see service.decoding.stopping
-    ],
-    align=True,
-)
-
-
-class _Sentence(Generic[Key]):
-    """What only the beginning and the end of a sentence need."""
-
-    def __init__(self, key: Key, source_length: int, options: DecodingOptions) -> None:
-        self.key = key
-        self.source_length = source_length
-        self.options = options
-        self.limit = options.length_limit(source_length)
-        self.ranking = Ranking(options)
+_OF_FILTERS: Final = ("slot", "position", "is_filtered", "needs_everything")
 
 
 class Batch(Generic[Key]):
@@ -57,9 +36,11 @@ class Batch(Generic[Key]):
         self._model = model
         self._beam_size = beam_size
         self._num_candidates = 2 * beam_size if beam_size > 1 else 1
-        self._sentences: list[_Sentence[Key]] = []
+        self._sentences: list[Sentence[Key]] = []
         self._trellis = Trellis(beam_size)
-        self._lanes = np.empty(0, _LANE)  # longer than the sentences: it grows by doubling
+        self._coverage = Coverage(beam_size)
+        self._filters = Filters(model.eos_id, beam_size)
+        self._lanes = np.empty(0, LANE)  # longer than the sentences: it grows by doubling
         self._tokens = np.empty((0, beam_size), np.int64)
         self._totals = np.empty((0, beam_size), np.float64)
 
@@ -81,7 +62,7 @@ class Batch(Generic[Key]):
         if not keys:
             return
         newcomers = [
-            _Sentence(key, len(source), option)
+            Sentence(key, len(source), option)
             for key, source, option in zip(keys, sources, options, strict=True)
         ]
         first_beam = [0.0] + [-np.inf] * (self._beam_size - 1)  # the beams are all alike as yet
@@ -91,7 +72,8 @@ class Batch(Generic[Key]):
         slots = list[int]()
         try:
             self._prepare_lanes(newcomers, slots)
-            self._model.append(sources, self._beam_size, [option.shortlist for option in options])
+            listed = [option.uses_shortlist for option in options]
+            self._model.append(sources, self._beam_size, listed)
         except BaseException:
             for slot in slots:
                 self._trellis.release(slot)
@@ -116,17 +98,25 @@ class Batch(Generic[Key]):
             return []
         lanes = self._lanes[: len(self)]
         positions = np.repeat(lanes["position"], self._beam_size)
-        wants_attention = bool(lanes["attention"].any())
-        output = self._model.step(self._tokens, positions, self._num_candidates, wants_attention)
+        wants_attention = bool((lanes["attention"] | lanes["is_covered"]).any())
+        plan = self._filters.plan(*(lanes[field] for field in _OF_FILTERS))
+        num_candidates = self._num_candidates + plan.num_more
+        output = self._model.step(
+            self._tokens, positions, num_candidates, wants_attention, plan.needs_everything
+        )
         if wants_attention:
             self._record_attention(lanes, output)
 
-        candidates = best_candidates(self._totals, output)
+        allowed = self._filters.apply(plan, output, self._model.more)
+        candidates = best_candidates(self._totals, allowed)
         is_eos = candidates.tokens == self._model.eos_id
         at_limit = lanes["position"] + 1 >= lanes["limit"]
-        self._rank_ended(lanes, candidates, is_eos | at_limit[:, None])
+        self._rank_ended(lanes, candidates, is_eos | at_limit[:, None], output)
         live = live_beams(candidates, is_eos, self._beam_size)
         self._trellis.record(lanes["slot"], lanes["position"], live)
+        self._filters.follow(plan, live)
+        if wants_attention:
+            self._cover(lanes, live, output)
 
         # Not `<=`: the bound may be NaN, and then there is nothing to hope for either.
         done = ~(live.totals[:, 0] / lanes["bound_divisor"] > lanes["threshold"]) | at_limit
@@ -135,39 +125,52 @@ class Batch(Generic[Key]):
         self._continue(done, live.tokens, live.totals, live.parents)
         return results
 
-    def _prepare_lanes(self, newcomers: Sequence[_Sentence[Key]], slots: list[int]) -> None:
+    def _prepare_lanes(self, newcomers: Sequence[Sentence[Key]], slots: list[int]) -> None:
         """Write the lanes behind the live ones; adds the slots they take to `slots`."""
         old, count = len(self), len(self) + len(newcomers)
         if count > len(self._lanes):
             self._lanes = np.resize(self._lanes, 2 * count)
         for index, sentence in enumerate(newcomers, old):
-            options, limit = sentence.options, sentence.limit
-            width = sentence.source_length if options.attention else 0
-            slots.append(self._trellis.acquire(limit, width))
-            self._lanes[index] = (
-                slots[-1],
-                0,
-                limit,
-                options.attention,
-                options.length_penalty,
-                float(limit) ** options.length_penalty,
-                -np.inf,
-            )
+            width = sentence.source_length if sentence.options.attention else 0
+            slots.append(self._trellis.acquire(sentence.limit, width))
+            self._lanes[index] = sentence.lane(slots[-1])
+            self._prepare_extras(sentence, slots[-1])
+
+    def _prepare_extras(self, sentence: Sentence[Key], slot: int) -> None:
+        options, length = sentence.options, sentence.source_length
+        if options.coverage_penalty:
+            self._coverage.join(slot, length, options.coverage_penalty)
+        if options.is_filtered:
+            self._filters.join(slot, options, length)
+
+    def _attention(self, output: StepOutput) -> NDArray[np.float32]:
+        """(sentences, W, source)"""
+        assert output.attention is not None
+        return output.attention.reshape(*self._tokens.shape, -1)
 
     def _record_attention(self, lanes: NDArray[np.void], output: StepOutput) -> None:
-        assert output.attention is not None
         asked = lanes["attention"]
-        weights = output.attention.reshape(*self._tokens.shape, -1)[asked]
+        weights = self._attention(output)[asked]
         self._trellis.record_attention(lanes["slot"][asked], lanes["position"][asked], weights)
 
+    def _cover(self, lanes: NDArray[np.void], live: Candidates, output: StepOutput) -> None:
+        (covered,) = lanes["is_covered"].nonzero()
+        if len(covered):
+            slots, weights = lanes["slot"][covered], self._attention(output)[covered]
+            self._coverage.follow(slots, weights, live.parents[covered])
+
     def _rank_ended(
-        self, lanes: NDArray[np.void], candidates: Candidates, ends: NDArray[np.bool_]
+        self,
+        lanes: NDArray[np.void],
+        candidates: Candidates,
+        ends: NDArray[np.bool_],
+        output: StepOutput,
     ) -> None:
         """Hand the candidates that end, and can still count, to the rankings of their sentences."""
         if not ends.any():
             return
         positions, thresholds = lanes["position"], lanes["threshold"]
-        scores = candidates.totals / ((positions + 1) ** lanes["length_penalty"])[:, None]
+        scores = self._scores(lanes, candidates, output)
         indices, ranks = (ends & (scores > thresholds[:, None])).nonzero()
         for where in zip(indices.tolist(), ranks.tolist(), strict=True):
             index, rank = where
@@ -182,12 +185,28 @@ class Batch(Generic[Key]):
             )
             thresholds[index] = self._sentences[index].ranking.add(ended)
 
+    def _scores(
+        self, lanes: NDArray[np.void], candidates: Candidates, output: StepOutput
+    ) -> NDArray[np.float64]:
+        """Of every candidate as a hypothesis that ends, (sentences, C)."""
+        offsets = lanes["length_offset"]
+        lengths = (lanes["position"] + 1 + offsets) / (1 + offsets)
+        scores: NDArray[np.float64] = (
+            candidates.totals / (lengths ** lanes["length_penalty"])[:, None]
+        )
+        (covered,) = lanes["is_covered"].nonzero()
+        if len(covered):
+            slots, weights = lanes["slot"][covered], self._attention(output)[covered]
+            penalties = self._coverage.penalties(slots, weights)
+            scores[covered] += np.take_along_axis(penalties, candidates.parents[covered], axis=1)
+        return scores
+
     def _result(self, index: int) -> tuple[Key, list[Hypothesis]]:
         sentence, slot = self._sentences[index], int(self._lanes["slot"][index])
         best = sentence.ranking.best()
         return sentence.key, [self._hypothesis(sentence, slot, ended) for ended in best]
 
-    def _hypothesis(self, sentence: _Sentence[Key], slot: int, ended: Ended) -> Hypothesis:
+    def _hypothesis(self, sentence: Sentence[Key], slot: int, ended: Ended) -> Hypothesis:
         cells, beams = self._trellis.trace(slot, ended.position, ended.parent)
         ids = cells["token"].tolist()
         reason = FinishReason.END_OF_SENTENCE

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from service.decoding.options import FinishReason
+from service.decoding.choices import FinishReason
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -14,8 +14,10 @@ class Hypothesis:
 
     ids              target ids without the start and without EOS
     log_prob         natural log, <= 0, of all its tokens, EOS included if it ended with one
-    score            log_prob / length ** length_penalty, what hypotheses are ranked by
-    token_log_probs  (len(ids),) float32, one more if it ended with EOS; they sum to log_prob
+    score            log_prob over the length's divisor, and the coverage penalty: what hypotheses
+                     are ranked by; see `DecodingOptions`
+    token_log_probs  (len(ids),) float32, one more if it ended with EOS; they sum to log_prob. The
+                     model's own, but for a repetition penalty and a biased prefix
     attention        (len(ids), source_length) float32 or None if nobody asked: what each token
                      attended to, over the real source tokens with EOS as the last column; rows
                      sum to 1; the row of the target's EOS is left out

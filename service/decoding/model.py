@@ -69,6 +69,9 @@ class StepModel(Protocol):
         log-probabilities of the whole vocabulary if asked.
         """
 
+    def more(self, num_candidates: int) -> StepOutput:
+        """The output of the last step again, with that many candidates; before any `reorder`."""
+
     def reorder(self, rows: NDArray[np.int64]) -> None:
         """Let new row `i` continue old row `rows[i]`; `rows` is (M * W,) with M <= N.
 

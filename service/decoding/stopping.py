@@ -6,14 +6,18 @@ on, inf means enough. What a live beam can still reach is bounded by
 
     max over length of log_prob / length ** alpha  =  log_prob / limit ** alpha
 
-because log-probabilities only fall, are never positive, and alpha is never negative.
+because log-probabilities only fall, are never positive, and alpha is never negative. So it is for
+((5 + length) / 6) ** alpha, which grows with the length as well. A coverage penalty is never
+positive, and a hypothesis can reach none at all by what it attends to later: with or without one,
+the bound is the same.
 """
 
 from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from service.decoding.options import DecodingOptions, Stopping
+from service.decoding.choices import Stopping
+from service.decoding.options import DecodingOptions
 
 
 class Ended(NamedTuple):
@@ -63,7 +67,7 @@ class BestRule:
 class FinishedRule:
     """`Stopping.FINISHED`: stop after round(beam_size * patience) hypotheses, as ctranslate2 does.
 
-    Only candidates that rank among the first `beam_size` end. Without a length penalty the search
+    Only candidates that rank among the first `beam_size` end. Without any penalty the search
     stops as soon as a best-ranked candidate has ended and there are `num_hypotheses`, whatever the
     patience (ctranslate2 4.8, `BeamSearch::search`, `allow_early_exit`).
     """
@@ -75,7 +79,7 @@ class FinishedRule:
         return hypothesis.rank < self._options.beam_size
 
     def threshold(self, ended: Sequence[Ended]) -> float:
-        if self._options.length_penalty == 0:
+        if self._options.length_penalty == 0 and self._options.coverage_penalty == 0:
             top_ended = any(hypothesis.rank == 0 for hypothesis in ended)
             enough = top_ended and len(ended) >= self._options.num_hypotheses
         else:

@@ -5,16 +5,15 @@ beam it continues, and a hypothesis is read backwards once it has ended. Sentenc
 for life, wherever their rows move.
 """
 
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.decoding.search import Candidates
+from service.decoding.slots import grown
 
 _CELL: Final = np.dtype([("token", np.int32), ("log_prob", np.float32), ("parent", np.int8)])
-
-_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 class Trellis:
@@ -29,12 +28,12 @@ class Trellis:
         """A slot for a sentence of at most `max_length` tokens; width 0 stores no attention."""
         if not self._free:
             slots = len(self._cells)
-            self._cells = _grown(self._cells, (slots + 1, 0, 0))
+            self._cells = grown(self._cells, (slots + 1, 0, 0))
             self._free = list(range(slots, len(self._cells)))
-        self._cells = _grown(self._cells, (0, max_length, 0))
+        self._cells = grown(self._cells, (0, max_length, 0))
         if attention_width:
             needed = (len(self._cells), max_length, 0, attention_width)
-            self._attention = _grown(self._attention, needed)
+            self._attention = grown(self._attention, needed)
         return self._free.pop()
 
     def release(self, slot: int) -> None:
@@ -79,14 +78,3 @@ class Trellis:
     ) -> NDArray[np.float32]:
         """What the tokens predicted by `beams`, one per position from 0, attended to."""
         return self._attention[slot, np.arange(len(beams)), beams, :source_length]
-
-
-def _grown(array: NDArray[_Scalar], needed: tuple[int, ...]) -> NDArray[_Scalar]:
-    """The array with every axis at least as long as needed; a growing axis doubles at least."""
-    axes = zip(array.shape, needed, strict=True)
-    shape = tuple(old if old >= new else max(new, 2 * old) for old, new in axes)
-    if shape == array.shape:
-        return array
-    grown = np.empty(shape, array.dtype)
-    grown[tuple(slice(old) for old in array.shape)] = array
-    return grown

@@ -1,30 +1,13 @@
 """The queue as threads see it: a `Batcher` behind the one lock of the engine."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from threading import Condition, Event
 
 from service.batching import Admission, Batcher, Load, Sentence
-from service.decoding import Hypothesis
 from service.errors import Unavailable
 
 Clock = Callable[[], float]
-
-
-class Answer(Future[list[Hypothesis]]):
-    """A future that reports its cancelling, so that nobody has to ask every one at every step."""
-
-    def __init__(self, report: Callable[[], None]) -> None:
-        super().__init__()
-        self._report = report
-
-    def cancel(self) -> bool:
-        """As in `Future`."""
-        cancelled = super().cancel()
-        if cancelled:
-            self._report()
-        return cancelled
 
 
 @dataclass(slots=True)
@@ -74,16 +57,19 @@ class Dispatcher:
         """For the report of an `Answer`; called on any thread."""
         self.last_cancellation = object()
 
+    def check_room(self, num_sentences: int) -> None:
+        """Raises what `submit` would raise now for so many sentences, whatever is in them."""
+        with self._condition:
+            self._check_open()
+            self._batcher.check_room(num_sentences, self._clock())
+
     def submit(self, sentences: Sequence[Sentence], tokens_to_come: int | None) -> None:
         """Queues all or none, as `Batcher.add` does.
 
         Raises what that raises, and Unavailable after `stop` or while no worker can run.
         """
         with self._condition:
-            if self.is_stopped:
-                raise Unavailable("the server is shutting down; send the request to another one")
-            if self._is_down:
-                raise Unavailable("the model can't run at present; send the request to another one")
+            self._check_open()
             self._batcher.add(
                 sentences, self._clock(), loads=self._loads, tokens_to_come=tokens_to_come
             )
@@ -149,3 +135,9 @@ class Dispatcher:
             self._stopping.set()
             self._condition.notify_all()
             return self._batcher.take_all()
+
+    def _check_open(self) -> None:
+        if self.is_stopped:
+            raise Unavailable("the server is shutting down; send the request to another one")
+        if self._is_down:
+            raise Unavailable("the model can't run at present; send the request to another one")

@@ -3,17 +3,19 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
 
-from service.batching import Batcher, Load, QueueLimits, Sentence
+from service.batching import Answer, Batcher, Load, QueueLimits, Sentence
 from service.bundle import Bundle, Limits
-from service.decoding import Batch, DecodingOptions, Hypothesis, StepModel
+from service.decoding import DecodingOptions, Hypothesis, StepModel
 from service.engine.cores import usable_cores
-from service.engine.dispatcher import Answer, Clock, Dispatcher
+from service.engine.dispatcher import Clock, Dispatcher
 from service.engine.observer import Observer, SilentObserver
 from service.engine.supervisor import Supervisor
+from service.engine.warming import warm_up
 from service.engine.worker import Worker, fail_all, stopped
 from service.errors import InvalidArgument, QueueFull
 from service.session import Graphs, OnnxModel, prove
@@ -28,6 +30,8 @@ class Engine:
     make_model: a new model for a worker, at its start and after a fault; called on its thread.
     limits: the longest source and target the model takes.
     max_rows: sentences x beams that one worker decodes at once.
+    warm_up: what each worker does with its first model before it takes sentences, on its thread.
+    vocabulary_size: of the target: options that name other ids are refused; None trusts callers.
     """
 
     def __init__(
@@ -40,13 +44,17 @@ class Engine:
         queue: QueueLimits | None = None,
         observer: Observer | None = None,
         clock: Clock = time.monotonic,
+        warm_up: Callable[[StepModel], None] = lambda model: None,
+        vocabulary_size: int | None = None,
     ) -> None:
         self.limits = limits
+        self.vocabulary_size = vocabulary_size
         self.max_rows = max_rows
         self._make_model = make_model
+        self._warm_up = warm_up
         self._observer = observer or SilentObserver()
         self._clock = clock
-        self._loads = [Load(max_rows) for _ in range(workers)]
+        self._loads = [Load(max_rows, is_working=False) for _ in range(workers)]
         self._dispatcher = Dispatcher(Batcher(queue), self._loads, clock)
         self._supervisors = [self._supervisor(load) for load in self._loads]
 
@@ -62,7 +70,7 @@ class Engine:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether a worker is alive whose model works; False after `close`."""
+        """Whether a worker is alive whose model works; False until one is ready, and at the end."""
         return any(supervisor.is_healthy for supervisor in self._supervisors)
 
     @property
@@ -75,10 +83,19 @@ class Engine:
         """Rows that have room in the batches of all workers."""
         return self.max_rows * len(self._loads)
 
+    def check_room(self, num_sentences: int) -> None:
+        """Refuses a request of so many sentences as `submit_all` would now, but for its deadline.
+
+        For those who would have to work to know more of it: a server that is asked for more than it
+        can do has no time for that. Raises QueueFull and Unavailable.
+        """
+        with self._refusals_told(num_sentences):
+            self._dispatcher.check_room(num_sentences)
+
     def submit_all(
         self,
         sources: Sequence[Sequence[int]],
-        options: DecodingOptions,
+        options: DecodingOptions | Sequence[DecodingOptions],
         deadline: float | None = None,
         group: Hashable = None,
         *,
@@ -87,6 +104,7 @@ class Engine:
         """Queues sentences, all or none; returns the hypotheses of each, best first, to come.
 
         sources: source ids with the end-of-sentence id. deadline: seconds on the engine's clock.
+        options: of all, or of each; all of one beam size.
         group: the request they belong to, any object, compared by equality: requests take turns.
         Without one they are a request of their own.
         tokens_to_come: how many the request hands to `submit_more` later, since the deadline has
@@ -96,18 +114,14 @@ class Engine:
         DeadlineExceeded, WorkerFailed and Unavailable.
         """
         sentences = self._sentences(sources, options, deadline, group)
-        try:
+        with self._refusals_told(len(sentences)):
             self._dispatcher.submit(sentences, tokens_to_come)
-        except QueueFull as full:
-            if full.reason:
-                self._observer.refused(len(sentences), full.reason)
-            raise
         return [sentence.future for sentence in sentences]
 
     def submit_more(
         self,
         sources: Sequence[Sequence[int]],
-        options: DecodingOptions,
+        options: DecodingOptions | Sequence[DecodingOptions],
         deadline: float | None = None,
         group: Hashable = None,
     ) -> list[Future[list[Hypothesis]]]:
@@ -120,16 +134,13 @@ class Engine:
         self._dispatcher.submit(sentences, None)
         return [sentence.future for sentence in sentences]
 
-    def warm_up(self) -> None:
-        """Runs the largest shapes on the calling thread, so that the first callers don't pay."""
-        model = self._make_model()
-        options = DecodingOptions(max_length=2)
-        longest = [model.eos_id] * self.limits.max_source_tokens
-        for sources in ([longest], [longest[:16]] * self.max_rows):
-            batch = Batch[int](model, 1)
-            batch.join(range(len(sources)), sources, [options] * len(sources))
-            while len(batch):
-                batch.step()
+    def wait_until_ready(self) -> None:
+        """Returns once every worker has its model, warmed up; raises what kept one from that.
+
+        A worker that can't start doesn't try again: then the engine is to be closed.
+        """
+        for supervisor in self._supervisors:
+            supervisor.started.result()
 
     def close(self, timeout: float = 10.0) -> None:
         """Stops the workers before their next step; what is not finished fails with Unavailable.
@@ -146,32 +157,48 @@ class Engine:
     def _supervisor(self, load: Load) -> Supervisor:
         # No reference to the engine: it must be freed, and its graphs, as soon as nobody needs it.
         parts = self._make_model, load, self._dispatcher, self._observer, self._clock
-        return Supervisor(partial(Worker, *parts), load, self._dispatcher, self._observer)
+        make_worker = partial(Worker, *parts)
+        return Supervisor(make_worker, self._warm_up, load, self._dispatcher, self._observer)
+
+    @contextmanager
+    def _refusals_told(self, num_sentences: int) -> Iterator[None]:
+        try:
+            yield
+        except QueueFull as full:
+            if full.reason:
+                self._observer.refused(num_sentences, full.reason)
+            raise
 
     def _sentences(
         self,
         sources: Sequence[Sequence[int]],
-        options: DecodingOptions,
+        options: DecodingOptions | Sequence[DecodingOptions],
         deadline: float | None,
         group: Hashable,
     ) -> list[Sentence]:
-        self._check(sources, options)
+        each = [options] * len(sources) if isinstance(options, DecodingOptions) else options
+        self._check(sources, each)
         now, until = self._clock(), math.inf if deadline is None else deadline
         group = object() if group is None else group
-        note = self._dispatcher.note_cancellation
+        note, clock = self._dispatcher.note_cancellation, self._clock
         # Of the task that submits: workers know nothing of requests.
         listener = sentence_listener()
         return [
-            Sentence(ids, options, now, until, group, Answer(note), listener) for ids in sources
+            Sentence(ids, option, now, until, group, Answer(note, clock), listener)
+            for ids, option in zip(sources, each, strict=True)
         ]
 
-    def _check(self, sources: Sequence[Sequence[int]], options: DecodingOptions) -> None:
+    def _check(self, sources: Sequence[Sequence[int]], options: Sequence[DecodingOptions]) -> None:
         longest = max(map(len, sources), default=0)
         if longest > self.limits.max_source_tokens:
             raise InvalidArgument(
                 f"a sentence has {longest} tokens, the limit is {self.limits.max_source_tokens}; "
                 "split it"
             )
+        for option in {id(option): option for option in options}.values():
+            self._check_options(option)
+
+    def _check_options(self, options: DecodingOptions) -> None:
         if options.max_length > self.limits.max_target_tokens:
             raise InvalidArgument(
                 f"max_length is {options.max_length}, the model's limit is "
@@ -180,6 +207,11 @@ class Engine:
         if options.beam_size > self.max_rows:
             raise InvalidArgument(
                 f"beam_size is {options.beam_size}, a batch has {self.max_rows} rows; ask for less"
+            )
+        if self.vocabulary_size is not None and options.largest_id >= self.vocabulary_size:
+            raise InvalidArgument(
+                f"the options name the token {options.largest_id}, the vocabulary has "
+                f"{self.vocabulary_size}"
             )
 
 
@@ -195,16 +227,20 @@ def load_engine(
 ) -> Engine:
     """The engine of a bundle; 0 workers are one per usable core on the CPU, and one on a GPU.
 
+    Its workers warm up by themselves; `wait_until_ready` returns when they have.
     Raises ConfigError for a precision the bundle lacks or a device that isn't there, BundleError
     for graphs that aren't what the manifest says.
     """
     graphs = Graphs.load(bundle, precision, device=device)
     prove(graphs)
+    limits = bundle.manifest.limits
     return Engine(
         lambda: OnnxModel(graphs, max_rows),
-        bundle.manifest.limits,
+        limits,
         workers=workers or (usable_cores() if device == "cpu" else 1),
         max_rows=max_rows,
         queue=queue,
         observer=observer,
+        warm_up=partial(warm_up, limits=limits, max_rows=max_rows),
+        vocabulary_size=bundle.manifest.vocabulary_size,
     )

@@ -9,7 +9,8 @@ from service.errors import Refusal
 class Observer(Protocol):
     """Called on worker threads, except `refused`; must be quick and must not raise.
 
-    Every accepted sentence ends in exactly one of finished, cancelled, expired and failed.
+    Every accepted sentence ends in exactly one of finished, cancelled, expired and failed; only one
+    whose options leave no translation, which is its caller's business, in none.
     """
 
     def queued(self, seconds: float) -> None:
@@ -28,10 +29,10 @@ class Observer(Protocol):
         """A sentence was answered, so long after it came; target tokens of its best hypothesis."""
 
     def cancelled(self) -> None:
-        """A sentence's caller left."""
+        """A sentence's caller left before its deadline."""
 
     def expired(self) -> None:
-        """A sentence's deadline passed."""
+        """A sentence's deadline passed, whoever saw it first."""
 
     def failed(self) -> None:
         """A sentence was lost to a fault, or to a stop that did not wait for it."""

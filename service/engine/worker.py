@@ -7,10 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import InvalidStateError
 
 from service.batching import Load, Sentence
-from service.decoding import Batch, Hypothesis, StepModel
+from service.decoding import Batch, DecodingOptions, Hypothesis, StepModel
 from service.engine.dispatcher import Clock, Dispatcher, Progress
 from service.engine.observer import Observer
-from service.errors import DeadlineExceeded, TranslationError, Unavailable, WorkerFailed
+from service.errors import (
+    DeadlineExceeded,
+    InvalidArgument,
+    TranslationError,
+    Unavailable,
+    WorkerFailed,
+)
 from service.tracing import SentenceTimes
 
 _LOG = logging.getLogger(__name__)
@@ -54,9 +60,10 @@ class Worker:
     def num_live(self) -> int:
         return len(self._live)
 
-    def prepare(self) -> None:
-        """Makes the model, which is otherwise made for the first sentences."""
+    def prepare(self) -> StepModel:
+        """Makes the model, which must be there before `run`; returns it."""
         self._model = self._make_model()
+        return self._model
 
     def run(self) -> None:
         """The loop; returns once the dispatcher is stopped and every sentence here is resolved."""
@@ -124,8 +131,6 @@ class Worker:
             sentence.first_step = self._num_steps
 
     def _batch_for(self, beam_size: int) -> Batch[Sentence]:
-        if self._model is None:
-            self.prepare()
         assert self._model is not None
         if self._batch is None or self._batch_beam_size != beam_size:
             self._batch, self._batch_beam_size = Batch(self._model, beam_size), beam_size
@@ -163,8 +168,7 @@ class Worker:
 
     def _finish(self, sentence: Sentence, hypotheses: list[Hypothesis]) -> None:
         if not hypotheses:
-            _LOG.error("the model gives no probability to any token")
-            self._fail(sentence, _fault("decoding"))
+            self._find_fault(sentence)
             return
         self._forget(sentence)
         num_tokens = len(hypotheses[0].token_log_probs)
@@ -174,10 +178,20 @@ class Worker:
         try:
             sentence.future.set_result(hypotheses)
         except InvalidStateError:
-            self._observer.cancelled()
+            _tell_cancelled(sentence, self._observer)
             return
         seconds = self._clock() - sentence.enqueued
         self._observer.finished(hypotheses[0].finish_reason, num_tokens, seconds)
+
+    def _find_fault(self, sentence: Sentence) -> None:
+        """Answers a sentence for which no translation was found."""
+        if sentence.options.is_filtered:  # the caller's doing, and no loss of the server's
+            self._forget(sentence)
+            if not reject(sentence, _nothing_left(sentence.options)):
+                _tell_cancelled(sentence, self._observer)
+            return
+        _LOG.error("the model gives no probability to any token")
+        self._fail(sentence, _fault("decoding"))
 
     def _tell(self, sentence: Sentence) -> None:
         if sentence.listener:
@@ -190,8 +204,11 @@ class Worker:
             if sentence in self._live:
                 self._forget(sentence)
         error = DeadlineExceeded("the deadline passed; allow more time or send less text")
-        for has_expired in [reject(sentence, error) for sentence in gone]:
-            (self._observer.expired if has_expired else self._observer.cancelled)()
+        for sentence, has_expired in [(each, reject(each, error)) for each in gone]:
+            if has_expired:
+                self._observer.expired()
+            else:
+                _tell_cancelled(sentence, self._observer)
 
     def _fail(self, sentence: Sentence, error: TranslationError) -> None:
         self._forget(sentence)
@@ -213,13 +230,27 @@ def reject(sentence: Sentence, error: TranslationError) -> bool:
 
 def fail_all(sentences: Iterable[Sentence], error: TranslationError, observer: Observer) -> None:
     """Ends sentences that are lost. All are answered before the observer hears of any of them."""
-    for was_waiting in [reject(sentence, error) for sentence in sentences]:
-        (observer.failed if was_waiting else observer.cancelled)()
+    for sentence, was_waiting in [(each, reject(each, error)) for each in sentences]:
+        if was_waiting:
+            observer.failed()
+        else:
+            _tell_cancelled(sentence, observer)
+
+
+def _tell_cancelled(sentence: Sentence, observer: Observer) -> None:
+    (observer.expired if sentence.ran_out else observer.cancelled)()
 
 
 def stopped() -> Unavailable:
     """What those get whom a stop does not wait for."""
     return Unavailable("the server stopped before the answer; ask another one")
+
+
+def _nothing_left(options: DecodingOptions) -> InvalidArgument:
+    return InvalidArgument(
+        f"{', '.join(options.filters)}: no translation of a sentence is left under these options; "
+        "forbid less"
+    )
 
 
 def _fault(what: str) -> WorkerFailed:

@@ -14,6 +14,7 @@ from typing import TextIO, TypeAlias
 
 from service.logs.request import is_serving, request_fields
 
+_LOG = logging.getLogger("service")
 _ExceptionInfo: TypeAlias = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 )
@@ -31,6 +32,15 @@ def set_up_logging(
     formatter = JsonFormatter if format == "json" else TextFormatter
     handler.setFormatter(formatter(log_texts))
     logging.basicConfig(level=level.upper(), handlers=[handler])
+
+
+def say(text: str, stream: TextIO, level: int = logging.INFO) -> None:
+    """Says a line that is no message of the log; where that is JSON, it is one all the same."""
+    handlers = logging.getLogger().handlers
+    if any(isinstance(handler.formatter, JsonFormatter) for handler in handlers):
+        _LOG.log(level, "%s", text)
+    else:
+        print(text, file=stream, flush=True)
 
 
 class _Formatter(logging.Formatter):

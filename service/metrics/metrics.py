@@ -49,6 +49,11 @@ class Metrics:
             ("model",),
             registry=registry,
         )
+        self.failed_bundles = Gauge(
+            "nmt_failed_bundles",
+            "Folders that can't be served as they are, or are gone though needed.",
+            registry=registry,
+        )
         reloads = Counter(
             "nmt_reloads", "Bundles looked at to be reloaded.", ("outcome",), registry=registry
         )

@@ -32,6 +32,12 @@ class Stopping(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     STOPPING_UNSPECIFIED: _ClassVar[Stopping]
     STOPPING_BEST: _ClassVar[Stopping]
     STOPPING_FINISHED: _ClassVar[Stopping]
+
+class LengthForm(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    LENGTH_FORM_UNSPECIFIED: _ClassVar[LengthForm]
+    LENGTH_FORM_PLAIN: _ClassVar[LengthForm]
+    LENGTH_FORM_WU: _ClassVar[LengthForm]
 PROTECTED_KIND_UNSPECIFIED: ProtectedKind
 PROTECTED_KIND_PLACEHOLDER: ProtectedKind
 PROTECTED_KIND_ADDRESS: ProtectedKind
@@ -46,9 +52,12 @@ FINISH_REASON_LENGTH_LIMIT: FinishReason
 STOPPING_UNSPECIFIED: Stopping
 STOPPING_BEST: Stopping
 STOPPING_FINISHED: Stopping
+LENGTH_FORM_UNSPECIFIED: LengthForm
+LENGTH_FORM_PLAIN: LengthForm
+LENGTH_FORM_WU: LengthForm
 
 class TranslateRequest(_message.Message):
-    __slots__ = ("contents", "mime_type", "source_language_code", "target_language_code", "model", "options", "include_attention", "text_options", "model_version")
+    __slots__ = ("contents", "mime_type", "source_language_code", "target_language_code", "model", "options", "include_attention", "text_options", "model_version", "include_token_scores", "include_alignment")
     CONTENTS_FIELD_NUMBER: _ClassVar[int]
     MIME_TYPE_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
@@ -58,6 +67,8 @@ class TranslateRequest(_message.Message):
     INCLUDE_ATTENTION_FIELD_NUMBER: _ClassVar[int]
     TEXT_OPTIONS_FIELD_NUMBER: _ClassVar[int]
     MODEL_VERSION_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_TOKEN_SCORES_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_ALIGNMENT_FIELD_NUMBER: _ClassVar[int]
     contents: _containers.RepeatedScalarFieldContainer[str]
     mime_type: str
     source_language_code: str
@@ -67,7 +78,9 @@ class TranslateRequest(_message.Message):
     include_attention: bool
     text_options: TextOptions
     model_version: str
-    def __init__(self, contents: _Optional[_Iterable[str]] = ..., mime_type: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., include_attention: _Optional[bool] = ..., text_options: _Optional[_Union[TextOptions, _Mapping]] = ..., model_version: _Optional[str] = ...) -> None: ...
+    include_token_scores: bool
+    include_alignment: bool
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., mime_type: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., include_attention: _Optional[bool] = ..., text_options: _Optional[_Union[TextOptions, _Mapping]] = ..., model_version: _Optional[str] = ..., include_token_scores: _Optional[bool] = ..., include_alignment: _Optional[bool] = ...) -> None: ...
 
 class TextOptions(_message.Message):
     __slots__ = ("split_sentences", "long_sentences", "no_break_spaces", "protect", "protected_spans", "glossary")
@@ -154,20 +167,52 @@ class Span(_message.Message):
     def __init__(self, begin: _Optional[int] = ..., end: _Optional[int] = ...) -> None: ...
 
 class Hypothesis(_message.Message):
-    __slots__ = ("text", "log_prob", "score", "finish_reason", "target_token_count", "attention")
+    __slots__ = ("text", "log_prob", "score", "finish_reason", "target_token_count", "attention", "token_scores", "alignment")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     LOG_PROB_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
     TARGET_TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
     ATTENTION_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_SCORES_FIELD_NUMBER: _ClassVar[int]
+    ALIGNMENT_FIELD_NUMBER: _ClassVar[int]
     text: str
     log_prob: float
     score: float
     finish_reason: FinishReason
     target_token_count: int
     attention: Attention
-    def __init__(self, text: _Optional[str] = ..., log_prob: _Optional[float] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., target_token_count: _Optional[int] = ..., attention: _Optional[_Union[Attention, _Mapping]] = ...) -> None: ...
+    token_scores: TokenScores
+    alignment: Alignment
+    def __init__(self, text: _Optional[str] = ..., log_prob: _Optional[float] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., target_token_count: _Optional[int] = ..., attention: _Optional[_Union[Attention, _Mapping]] = ..., token_scores: _Optional[_Union[TokenScores, _Mapping]] = ..., alignment: _Optional[_Union[Alignment, _Mapping]] = ...) -> None: ...
+
+class TokenScores(_message.Message):
+    __slots__ = ("tokens", "log_probs")
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    LOG_PROBS_FIELD_NUMBER: _ClassVar[int]
+    tokens: _containers.RepeatedCompositeFieldContainer[Token]
+    log_probs: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, tokens: _Optional[_Iterable[_Union[Token, _Mapping]]] = ..., log_probs: _Optional[_Iterable[float]] = ...) -> None: ...
+
+class Alignment(_message.Message):
+    __slots__ = ("source_words", "target_words", "pairs", "pharaoh")
+    SOURCE_WORDS_FIELD_NUMBER: _ClassVar[int]
+    TARGET_WORDS_FIELD_NUMBER: _ClassVar[int]
+    PAIRS_FIELD_NUMBER: _ClassVar[int]
+    PHARAOH_FIELD_NUMBER: _ClassVar[int]
+    source_words: _containers.RepeatedCompositeFieldContainer[Span]
+    target_words: _containers.RepeatedCompositeFieldContainer[Span]
+    pairs: _containers.RepeatedCompositeFieldContainer[WordPair]
+    pharaoh: str
+    def __init__(self, source_words: _Optional[_Iterable[_Union[Span, _Mapping]]] = ..., target_words: _Optional[_Iterable[_Union[Span, _Mapping]]] = ..., pairs: _Optional[_Iterable[_Union[WordPair, _Mapping]]] = ..., pharaoh: _Optional[str] = ...) -> None: ...
+
+class WordPair(_message.Message):
+    __slots__ = ("source", "target")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    source: int
+    target: int
+    def __init__(self, source: _Optional[int] = ..., target: _Optional[int] = ...) -> None: ...
 
 class Attention(_message.Message):
     __slots__ = ("source_tokens", "target_tokens", "num_heads", "num_targets", "num_sources", "weights")
@@ -196,7 +241,7 @@ class Token(_message.Message):
     def __init__(self, text: _Optional[str] = ..., begin: _Optional[int] = ..., end: _Optional[int] = ...) -> None: ...
 
 class DecodingOptions(_message.Message):
-    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_length", "max_length_ratio", "stopping", "patience", "shortlist")
+    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_length", "max_length_ratio", "stopping", "patience", "shortlist", "length_form", "coverage_penalty", "min_length", "min_length_ratio", "repetition_penalty", "no_repeat_ngram_size", "suppress_sequences", "prefix", "prefix_bias_beta", "return_alternatives", "min_alternative_prob", "sampling_temperature", "sampling_top_k", "sampling_top_p", "sampling_seed", "forbid_unknown")
     BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
     NUM_HYPOTHESES_FIELD_NUMBER: _ClassVar[int]
     LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
@@ -205,6 +250,22 @@ class DecodingOptions(_message.Message):
     STOPPING_FIELD_NUMBER: _ClassVar[int]
     PATIENCE_FIELD_NUMBER: _ClassVar[int]
     SHORTLIST_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_FORM_FIELD_NUMBER: _ClassVar[int]
+    COVERAGE_PENALTY_FIELD_NUMBER: _ClassVar[int]
+    MIN_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    MIN_LENGTH_RATIO_FIELD_NUMBER: _ClassVar[int]
+    REPETITION_PENALTY_FIELD_NUMBER: _ClassVar[int]
+    NO_REPEAT_NGRAM_SIZE_FIELD_NUMBER: _ClassVar[int]
+    SUPPRESS_SEQUENCES_FIELD_NUMBER: _ClassVar[int]
+    PREFIX_FIELD_NUMBER: _ClassVar[int]
+    PREFIX_BIAS_BETA_FIELD_NUMBER: _ClassVar[int]
+    RETURN_ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
+    MIN_ALTERNATIVE_PROB_FIELD_NUMBER: _ClassVar[int]
+    SAMPLING_TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
+    SAMPLING_TOP_K_FIELD_NUMBER: _ClassVar[int]
+    SAMPLING_TOP_P_FIELD_NUMBER: _ClassVar[int]
+    SAMPLING_SEED_FIELD_NUMBER: _ClassVar[int]
+    FORBID_UNKNOWN_FIELD_NUMBER: _ClassVar[int]
     beam_size: int
     num_hypotheses: int
     length_penalty: float
@@ -213,7 +274,79 @@ class DecodingOptions(_message.Message):
     stopping: Stopping
     patience: float
     shortlist: bool
-    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_length: _Optional[int] = ..., max_length_ratio: _Optional[float] = ..., stopping: _Optional[_Union[Stopping, str]] = ..., patience: _Optional[float] = ..., shortlist: _Optional[bool] = ...) -> None: ...
+    length_form: LengthForm
+    coverage_penalty: float
+    min_length: int
+    min_length_ratio: float
+    repetition_penalty: float
+    no_repeat_ngram_size: int
+    suppress_sequences: _containers.RepeatedScalarFieldContainer[str]
+    prefix: str
+    prefix_bias_beta: float
+    return_alternatives: bool
+    min_alternative_prob: float
+    sampling_temperature: float
+    sampling_top_k: int
+    sampling_top_p: float
+    sampling_seed: int
+    forbid_unknown: bool
+    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_length: _Optional[int] = ..., max_length_ratio: _Optional[float] = ..., stopping: _Optional[_Union[Stopping, str]] = ..., patience: _Optional[float] = ..., shortlist: _Optional[bool] = ..., length_form: _Optional[_Union[LengthForm, str]] = ..., coverage_penalty: _Optional[float] = ..., min_length: _Optional[int] = ..., min_length_ratio: _Optional[float] = ..., repetition_penalty: _Optional[float] = ..., no_repeat_ngram_size: _Optional[int] = ..., suppress_sequences: _Optional[_Iterable[str]] = ..., prefix: _Optional[str] = ..., prefix_bias_beta: _Optional[float] = ..., return_alternatives: _Optional[bool] = ..., min_alternative_prob: _Optional[float] = ..., sampling_temperature: _Optional[float] = ..., sampling_top_k: _Optional[int] = ..., sampling_top_p: _Optional[float] = ..., sampling_seed: _Optional[int] = ..., forbid_unknown: _Optional[bool] = ...) -> None: ...
+
+class ScoreRequest(_message.Message):
+    __slots__ = ("pairs", "source_language_code", "target_language_code", "model", "model_version", "include_attention", "length_penalty", "length_form", "coverage_penalty")
+    PAIRS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    MODEL_VERSION_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_ATTENTION_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_FORM_FIELD_NUMBER: _ClassVar[int]
+    COVERAGE_PENALTY_FIELD_NUMBER: _ClassVar[int]
+    pairs: _containers.RepeatedCompositeFieldContainer[SentencePair]
+    source_language_code: str
+    target_language_code: str
+    model: str
+    model_version: str
+    include_attention: bool
+    length_penalty: float
+    length_form: LengthForm
+    coverage_penalty: float
+    def __init__(self, pairs: _Optional[_Iterable[_Union[SentencePair, _Mapping]]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., include_attention: _Optional[bool] = ..., length_penalty: _Optional[float] = ..., length_form: _Optional[_Union[LengthForm, str]] = ..., coverage_penalty: _Optional[float] = ...) -> None: ...
+
+class SentencePair(_message.Message):
+    __slots__ = ("source", "target")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    target: str
+    def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ...) -> None: ...
+
+class ScoreResponse(_message.Message):
+    __slots__ = ("scores", "model", "model_version")
+    SCORES_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    MODEL_VERSION_FIELD_NUMBER: _ClassVar[int]
+    scores: _containers.RepeatedCompositeFieldContainer[PairScore]
+    model: str
+    model_version: str
+    def __init__(self, scores: _Optional[_Iterable[_Union[PairScore, _Mapping]]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ...) -> None: ...
+
+class PairScore(_message.Message):
+    __slots__ = ("log_prob", "score", "token_scores", "source_token_count", "target_token_count", "attention")
+    LOG_PROB_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_SCORES_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    TARGET_TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    ATTENTION_FIELD_NUMBER: _ClassVar[int]
+    log_prob: float
+    score: float
+    token_scores: TokenScores
+    source_token_count: int
+    target_token_count: int
+    attention: Attention
+    def __init__(self, log_prob: _Optional[float] = ..., score: _Optional[float] = ..., token_scores: _Optional[_Union[TokenScores, _Mapping]] = ..., source_token_count: _Optional[int] = ..., target_token_count: _Optional[int] = ..., attention: _Optional[_Union[Attention, _Mapping]] = ...) -> None: ...
 
 class ListModelsRequest(_message.Message):
     __slots__ = ()

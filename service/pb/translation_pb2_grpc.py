@@ -40,6 +40,11 @@ class TranslationServiceStub:
                 request_serializer=service_dot_pb_dot_translation__pb2.TranslateRequest.SerializeToString,
                 response_deserializer=service_dot_pb_dot_translation__pb2.TranslateResponse.FromString,
                 _registered_method=True)
+        self.Score = channel.unary_unary(
+                '/nmt.v1.TranslationService/Score',
+                request_serializer=service_dot_pb_dot_translation__pb2.ScoreRequest.SerializeToString,
+                response_deserializer=service_dot_pb_dot_translation__pb2.ScoreResponse.FromString,
+                _registered_method=True)
         self.ListModels = channel.unary_unary(
                 '/nmt.v1.TranslationService/ListModels',
                 request_serializer=service_dot_pb_dot_translation__pb2.ListModelsRequest.SerializeToString,
@@ -63,11 +68,32 @@ class TranslationServiceServicer:
         names the field, its value and the limit. Don't retry.
         NOT_FOUND           no served model has this name, this version or this pair of languages. The
         message lists what is served, as ListModels does.
-        RESOURCE_EXHAUSTED  the queue is full. Nothing was translated. The status details hold a
-        google.rpc.RetryInfo: wait at least that long, then retry.
+        RESOURCE_EXHAUSTED  the queue is full, or the deadline can't be met by the current estimate. Nothing
+        was translated. The status details hold a google.rpc.RetryInfo: wait at least
+        that long, then retry. The trailer grpc-retry-pushback-ms says the same to the
+        retry policies of gRPC's clients, if the deadline leaves the time.
         DEADLINE_EXCEEDED   the deadline passed, waiting or decoding. Allow more time or send less text.
         CANCELLED           the client cancelled.
         UNAVAILABLE         the server is loading its models or shutting down. Retry, best on another one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Score(self, request, context):
+        """Tells what a model thinks of given translations: how probable each is, and each of its tokens. They
+        are decoded beside what is translated at the time, with every token forced, and the whole vocabulary
+        to choose from.
+
+        Both texts are one sentence each and taken as they are, but for the white space around them: none is
+        split, protected or changed in case. A translation that the model made of a plain sentence has the
+        numbers here that it came with, if the tokenizer spells it as the model did (it may spell a word in
+        more than one way) and TranslateRequest.options had shortlist false.
+
+        Status codes
+        INVALID_ARGUMENT    as for Translate; also for a source or a translation that is too long, and for
+        a blank source. The message says which (`pairs[3].target has …`). Don't retry.
+        All others          as for Translate.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -94,6 +120,11 @@ def add_TranslationServiceServicer_to_server(servicer, server):
                     servicer.Translate,
                     request_deserializer=service_dot_pb_dot_translation__pb2.TranslateRequest.FromString,
                     response_serializer=service_dot_pb_dot_translation__pb2.TranslateResponse.SerializeToString,
+            ),
+            'Score': grpc.unary_unary_rpc_method_handler(
+                    servicer.Score,
+                    request_deserializer=service_dot_pb_dot_translation__pb2.ScoreRequest.FromString,
+                    response_serializer=service_dot_pb_dot_translation__pb2.ScoreResponse.SerializeToString,
             ),
             'ListModels': grpc.unary_unary_rpc_method_handler(
                     servicer.ListModels,
@@ -129,6 +160,33 @@ class TranslationService:
             '/nmt.v1.TranslationService/Translate',
             service_dot_pb_dot_translation__pb2.TranslateRequest.SerializeToString,
             service_dot_pb_dot_translation__pb2.TranslateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Score(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nmt.v1.TranslationService/Score',
+            service_dot_pb_dot_translation__pb2.ScoreRequest.SerializeToString,
+            service_dot_pb_dot_translation__pb2.ScoreResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from service.config import ServerConfig
-from service.decoding.options import MAX_BEAM_SIZE
+from service.decoding import MAX_BEAM_SIZE
 from service.errors import DeadlineExceeded, InvalidArgument
 from service.pb import translation_pb2 as pb
 
@@ -47,23 +47,26 @@ class RequestLimits:
             remaining = min(remaining, self.max_deadline_seconds)
         return time.monotonic() + remaining
 
-    def check_contents(self, contents: Sequence[str]) -> None:
-        """Raises InvalidArgument, naming the limit, for texts that are too many or too long."""
+    def check_contents(self, contents: Sequence[str], field: str = "contents") -> None:
+        """Raises InvalidArgument, naming the limit, for texts that are too many or too long.
+
+        field: of the request, which has them.
+        """
         if (count := len(contents)) == 0:
-            raise InvalidArgument("contents is empty; send at least one text")
+            raise InvalidArgument(f"{field} is empty; send at least one text")
         if count > (limit := self.max_contents):
             raise InvalidArgument(
-                f"contents has {count} texts, the limit is {limit}; send several requests"
+                f"{field} has {count} texts, the limit is {limit}; send several requests"
             )
         lengths = [len(content) for content in contents]
         if (longest := max(lengths)) > (limit := self.max_content_characters):
             raise InvalidArgument(
-                f"contents[{lengths.index(longest)}] has {longest} characters, the limit is "
+                f"{field}[{lengths.index(longest)}] has {longest} characters, the limit is "
                 f"{limit}; send it in parts"
             )
         if (total := sum(lengths)) > (limit := self.max_characters):
             raise InvalidArgument(
-                f"contents has {total} characters, the limit is {limit}; send several requests"
+                f"{field} has {total} characters, the limit is {limit}; send several requests"
             )
 
     def to_message(self) -> pb.Limits:

@@ -8,10 +8,12 @@ from typing import Any
 
 import grpc
 
+from service.bundle import Manifest
 from service.logs import RequestLog, RequestRecord, current_request, request_id
 from service.rpc.convert import Answer
 from service.rpc.wrapping import Context, ending, wrap
 from service.tracing import SilentTracer, Tracer
+from service.translator import PairScore
 
 REQUEST_ID_KEY = "x-request-id"
 
@@ -31,6 +33,8 @@ class RequestInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         self._log = log
         self._tracer = tracer or SilentTracer()
         self._unlogged = frozenset(unlogged)
+        self.num_running = 0
+        """Rpcs that have begun and not ended."""
 
     async def intercept_service(
         self,
@@ -57,13 +61,26 @@ class RequestInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
             span.end(code, {"request_id": record.request_id, **record.facts()})
             self._log.ended(record, method, code, seconds, context.details() or "")
 
-        async with ending(context, ended):
-            yield
+        self.num_running += 1
+        try:
+            async with ending(context, ended):
+                yield
+        finally:
+            self.num_running -= 1
 
 
 def note_contents(contents: Sequence[str]) -> None:
     """What the current rpc is to translate, for its line in the log and its span."""
     current_request().contents = contents
+
+
+def note_scores(manifest: Manifest, scores: Sequence[PairScore]) -> None:
+    """What came of the current rpc, if it was to score."""
+    record = current_request()
+    record.models = [f"{manifest.name}@{manifest.version}"]
+    record.num_sentences = len(scores)
+    record.num_source_tokens = sum(each.source_token_count for each in scores)
+    record.num_target_tokens = sum(len(each.token_scores.log_probs) for each in scores)
 
 
 def note_answers(answers: Sequence[Answer]) -> None:

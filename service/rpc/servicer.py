@@ -14,9 +14,11 @@ from typing import Any, TypeAlias, TypeVar
 import grpc
 
 from service.catalog import Catalog, held
+from service.decoding import DecodingOptions
 from service.pb import translation_pb2 as pb
 from service.rpc.convert import (
     Answer,
+    extras_from_message,
     model_to_message,
     options_from_message,
     response_bytes,
@@ -24,14 +26,17 @@ from service.rpc.convert import (
 )
 from service.rpc.limits import RequestLimits
 from service.rpc.request_log import note_answers, note_contents
+from service.rpc.scoring import score
 from service.rpc.shares import Share, share_out
 from service.rpc.status import abort
 from service.text.detection import LanguageDetector
-from service.translator import MAX_INLINE_BYTES, TextOptions, least_bytes
+from service.translator import MAX_INLINE_BYTES, TextOptions, Translator, least_bytes
 
 TRANSLATION_SERVICE: str = pb.DESCRIPTOR.services_by_name["TranslationService"].full_name
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 _Response = TypeVar("_Response")
+# Code points of options that are put into ids on the event loop, in a millisecond.
+_MAX_INLINE_LENGTH = 512
 
 
 class TranslationServicer:
@@ -45,6 +50,9 @@ class TranslationServicer:
     async def Translate(self, request: pb.TranslateRequest, context: _Context) -> bytes:
         return await answered(self._translate(request, context.time_remaining()), context)
 
+    async def Score(self, request: pb.ScoreRequest, context: _Context) -> bytes:
+        return await answered(self._score(request, context.time_remaining()), context)
+
     async def ListModels(self, request: pb.ListModelsRequest, context: _Context) -> bytes:
         response = await answered(self.list_models(), context)
         return response.SerializeToString()
@@ -54,6 +62,12 @@ class TranslationServicer:
     ) -> pb.TranslateResponse:
         """`Translate` without gRPC, within `remaining` seconds; raises TranslationError."""
         return pb.TranslateResponse.FromString(await self._translate(request, remaining))
+
+    async def score(
+        self, request: pb.ScoreRequest, remaining: float | None = None
+    ) -> pb.ScoreResponse:
+        """`Score` without gRPC, within `remaining` seconds; raises TranslationError."""
+        return pb.ScoreResponse.FromString(await self._score(request, remaining))
 
     async def list_models(self) -> pb.ListModelsResponse:
         """`ListModels` without gRPC; raises TranslationError."""
@@ -81,6 +95,9 @@ class TranslationServicer:
                 return response_bytes(in_order, limit)
             return await asyncio.to_thread(response_bytes, in_order, limit)
 
+    async def _score(self, request: pb.ScoreRequest, remaining: float | None) -> bytes:
+        return await score(request, self._catalog, self._limits, remaining)
+
     async def _shares(self, request: pb.TranslateRequest, leases: ExitStack) -> list[Share]:
         """The models of the request, held until the leases end."""
         router = self._catalog.router
@@ -98,6 +115,7 @@ def add_translation(server: grpc.aio.Server, servicer: TranslationServicer) -> N
         "Translate": grpc.unary_unary_rpc_method_handler(
             servicer.Translate, pb.TranslateRequest.FromString
         ),
+        "Score": grpc.unary_unary_rpc_method_handler(servicer.Score, pb.ScoreRequest.FromString),
         "ListModels": grpc.unary_unary_rpc_method_handler(
             servicer.ListModels, pb.ListModelsRequest.FromString
         ),
@@ -123,15 +141,22 @@ async def _translated(
 ) -> dict[int, Answer]:
     """The translations of a share, by their place in the request."""
     translator = share.model.translator
-    options = options_from_message(
-        request.options, translator.default_options, request.include_attention
-    )
+    options = await _options(request, translator)
     translations = await translator.translate_async(
         [request.contents[index] for index in share.indices],
         options,
         deadline,
         text_options.for_texts(share.indices),
         max_answer_bytes,
+        extras_from_message(request),
     )
     answers = map(Answer, translations, itertools.repeat(translator), share.detections)
     return dict(zip(share.indices, answers, strict=True))
+
+
+async def _options(request: pb.TranslateRequest, translator: Translator) -> DecodingOptions:
+    message, attention = request.options, request.include_attention
+    arguments = message, translator.default_options, translator.wording, attention
+    if len(message.prefix) + sum(map(len, message.suppress_sequences)) <= _MAX_INLINE_LENGTH:
+        return options_from_message(*arguments)
+    return await asyncio.to_thread(options_from_message, *arguments)

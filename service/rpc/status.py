@@ -6,6 +6,7 @@ message that says nothing of the text or the traceback, which go to the log.
 
 import itertools
 import logging
+import math
 from bisect import bisect_right
 from typing import Any, NoReturn
 
@@ -21,20 +22,23 @@ from service.errors import QueueFull, TranslationError
 MAX_MESSAGE_BYTES = 3000
 _ELLIPSIS = "…"
 _DETAILS_KEY = "grpc-status-details-bin"
+# What the retry policies of gRPC clients heed; RetryInfo is for those who retry by hand.
+_PUSHBACK_KEY = "grpc-retry-pushback-ms"
 _LOG = logging.getLogger(__name__)
 
 
 async def abort(context: "grpc.aio.ServicerContext[Any, Any]", error: Exception) -> NoReturn:
-    """Ends the rpc with the status of `error`; RESOURCE_EXHAUSTED carries a RetryInfo."""
+    """Ends the rpc with the status of `error`; RESOURCE_EXHAUSTED says when to try again."""
     if not isinstance(error, TranslationError):
         _LOG.error("an rpc failed unexpectedly", exc_info=error)
         await context.abort(grpc.StatusCode.INTERNAL, "internal error; the server's log has more")
     code, message = grpc.StatusCode[error.status], _shorten(str(error))
     if isinstance(error, QueueFull):
-        details = _retry_details(code, message, error.retry_after_seconds)
+        details = (_DETAILS_KEY, _retry_details(code, message, error.retry_after_seconds))
+        pushback = _pushback(error.retry_after_seconds, context.time_remaining())
         # What is given here replaces what was set before.
         trailers = context.trailing_metadata() or ()
-        await context.abort(code, message, (*trailers, (_DETAILS_KEY, details)))
+        await context.abort(code, message, (*trailers, details, *pushback))
     await context.abort(code, message)
 
 
@@ -45,6 +49,13 @@ def _retry_details(code: grpc.StatusCode, message: str, seconds: float) -> bytes
     status.details.add().Pack(RetryInfo(retry_delay=delay))
     data: bytes = status.SerializeToString()
     return data
+
+
+def _pushback(seconds: float, remaining: float | None) -> tuple[tuple[str, str], ...]:
+    """Who can't wait so long is left to their own backoff, and may find another server."""
+    if remaining is not None and remaining <= seconds:
+        return ()
+    return ((_PUSHBACK_KEY, str(math.ceil(seconds * 1000))),)
 
 
 def _shorten(message: str) -> str:

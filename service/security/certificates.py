@@ -5,7 +5,6 @@ handshake costs far more), so that no clock and no time stamp decides whether th
 """
 
 import logging
-import ssl
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from pathlib import Path
 import grpc
 
 from service.errors import ConfigError
+from service.security.pem import SUBJECT, PemFile, authority_faults, pair_faults, read_pems
 
 _LOG = logging.getLogger(__name__)
-_SUBJECT = "TLS"
 # Two files are never replaced at once: a pair is taken when it hasn't changed while it was checked.
 _MAX_READS = 3
 
@@ -27,7 +26,7 @@ class _Pems:
 
     chain: bytes
     key: bytes
-    client_ca: bytes
+    client_ca: bytes = b""
 
     def configuration(self) -> grpc.ServerCertificateConfiguration:
         return grpc.ssl_server_certificate_configuration(
@@ -43,99 +42,79 @@ class Certificates:
     """
 
     def __init__(self, certificate: str, key: str, client_ca: str = "") -> None:
-        self._chain, self._key = Path(certificate), Path(key)
-        self._client_ca = Path(client_ca) if client_ca else None
+        self._chain = PemFile("--tls-certificate", Path(certificate))
+        self._key = PemFile("--tls-key", Path(key))
+        self._client_ca = PemFile("--tls-client-ca", Path(client_ca)) if client_ca else None
         self._lock = threading.Lock()
         self._fault = ""
         self._pems = self._read_checked()
 
     def credentials(self) -> grpc.ServerCredentials:
-        """For a port; each new connection is shown what is in the files by then."""
+        """For one port; each new connection is shown what is in the files by then."""
+        shown = self.shown()
         return grpc.dynamic_ssl_server_credentials(
-            self._pems.configuration(),
-            self.renewed,  # type: ignore[arg-type]  # the stubs don't know of None
+            shown.configuration(),
+            shown.renewed,  # type: ignore[arg-type]  # the stubs don't know of None
             require_client_authentication=self._client_ca is not None,
         )
 
-    def renewed(self) -> grpc.ServerCertificateConfiguration | None:
-        """The certificates if they have changed, else None; called on any thread.
+    def shown(self) -> "ShownCertificates":
+        """What a port begins with; each port must hear of a renewal by itself."""
+        return ShownCertificates(self, self._pems)
+
+    def read(self) -> _Pems:
+        """What is in the files now; called on any thread.
 
         Of files that can't be used the log hears once, and nothing changes.
         """
         with self._lock:
             try:
-                if self._read() == self._pems:
-                    self._fault = ""
-                    return None
-                self._pems = self._read_checked()
+                if self._read() != self._pems:
+                    self._pems = self._read_checked()
+                    path = self._chain.path
+                    _LOG.info("new connections are shown the certificates that are in %s now", path)
+                self._fault = ""
             except ConfigError as error:
                 if self._fault != str(error):
                     self._fault = str(error)
                     _LOG.error("the certificates stay as they were: %s", error)
-                return None
-            self._fault = ""
-        _LOG.info("new connections are shown the certificates that are in %s now", self._chain)
-        return self._pems.configuration()
+            return self._pems
 
     def _read_checked(self) -> _Pems:
         for _ in range(_MAX_READS):
             pems = self._read()
             if faults := list(self._faults(pems)):
-                raise ConfigError(_SUBJECT, faults)
+                raise ConfigError(SUBJECT, faults)
             if self._read() == pems:
                 return pems
-        raise ConfigError(_SUBJECT, [f"{self._chain} or {self._key} changes while it is read"])
+        fault = f"{self._chain.path} or {self._key.path} changes while it is read"
+        raise ConfigError(SUBJECT, [fault])
 
     def _read(self) -> _Pems:
-        faults, contents = list[str](), list[bytes]()
-        for flag, path in self._flags():
-            try:
-                contents.append(path.read_bytes())
-            except OSError as error:
-                faults.append(f"{flag} {path}: {error.strerror}")
-        if faults:
-            raise ConfigError(_SUBJECT, faults)
-        return _Pems(*contents, *[b""] * (3 - len(contents)))
-
-    def _flags(self) -> Iterator[tuple[str, Path]]:
-        yield "--tls-certificate", self._chain
-        yield "--tls-key", self._key
-        if self._client_ca:
-            yield "--tls-client-ca", self._client_ca
+        files = [self._chain, self._key, self._client_ca]
+        return _Pems(*read_pems(file for file in files if file))
 
     def _faults(self, pems: _Pems) -> Iterator[str]:
-        if _holds_certificates(pems.chain):
-            yield from _pair_faults(self._chain, self._key)
-        else:
-            yield f"--tls-certificate {self._chain}: no certificate in PEM"
-        if self._client_ca and not _holds_certificates(pems.client_ca):
-            yield f"--tls-client-ca {self._client_ca}: no certificate in PEM"
+        yield from pair_faults(self._chain, self._key, pems.chain)
+        if self._client_ca:
+            yield from authority_faults(self._client_ca, pems.client_ca)
 
 
-def _holds_certificates(pem: bytes) -> bool:
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=pem.decode("ascii"))
-    except (ssl.SSLError, ValueError):
-        return False
-    return True
+class ShownCertificates:
+    """What the new connections of one port are shown."""
 
+    def __init__(self, certificates: Certificates, pems: _Pems) -> None:
+        self._certificates = certificates
+        self._pems = pems
+        self._lock = threading.Lock()
 
-def _pair_faults(chain: Path, key: Path) -> Iterator[str]:
-    """Asked of the files, not of what was read: Python's OpenSSL takes a pair from nowhere else."""
-    try:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(chain, key, password=_refuse_password)
-    except ssl.SSLError as error:
-        if error.reason is None:
-            yield f"--tls-key {key}: no private key in PEM"
-        elif error.reason == "KEY_VALUES_MISMATCH":
-            yield f"--tls-key {key}: not the key of the certificate in {chain}"
-        else:
-            yield f"--tls-certificate {chain}: {error.reason.lower().replace('_', ' ')}"
-    except (OSError, ValueError) as error:
-        yield f"--tls-key {key}: {error}"
+    def configuration(self) -> grpc.ServerCertificateConfiguration:
+        return self._pems.configuration()
 
-
-def _refuse_password() -> str:
-    """Otherwise OpenSSL asks for one at the terminal."""
-    raise ValueError("it is encrypted; the server takes a key without a passphrase")
+    def renewed(self) -> grpc.ServerCertificateConfiguration | None:
+        """The certificates if they have changed, else None; called on any thread."""
+        with self._lock:
+            if (pems := self._certificates.read()) == self._pems:
+                return None
+            self._pems = pems
+            return pems.configuration()

@@ -65,31 +65,37 @@ class Tokens:
         seen = hashlib.sha256(content).digest()
         if seen == self._seen:
             return False
-        self._digests = self._parse(content)
+        self._digests = [_digest(token) for token in parse_tokens(content, self._path, _SUBJECT)]
         self._seen = seen
         return True
 
-    def _parse(self, content: bytes) -> list[bytes]:
-        # Bytes that are no text become a character that no token may have.
-        lines = content.decode("ascii", errors="replace").splitlines()
-        tokens = {
-            number: line.strip()
-            for number, line in enumerate(lines, 1)
-            if line.strip() and not line.lstrip().startswith("#")
-        }
-        faults = [
-            f"{self._path}, line {number}: {fault}"
-            for number, token in tokens.items()
-            for fault in _faults(token)
-        ]
-        if not tokens:
-            faults.append(f"{self._path} holds no token; write one a line, or take the flag away")
-        if faults:
-            raise ConfigError(_SUBJECT, faults)
-        return [_digest(token) for token in tokens.values()]
+
+def parse_tokens(content: bytes, path: Path, flag: str) -> list[str]:
+    """The tokens in the content of a file that a flag names.
+
+    Raises ConfigError if there is none, and for each line that holds a bad one.
+    """
+    # Bytes that are no text become a character that no token may have.
+    lines = content.decode("ascii", errors="replace").splitlines()
+    tokens = {
+        number: line.strip()
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    }
+    faults = [
+        f"{path}, line {number}: {fault}"
+        for number, token in tokens.items()
+        for fault in token_faults(token)
+    ]
+    if not tokens:
+        faults.append(f"{path} holds no token; write one a line, or take the flag away")
+    if faults:
+        raise ConfigError(flag, faults)
+    return list(tokens.values())
 
 
-def _faults(token: str) -> Iterator[str]:
+def token_faults(token: str) -> Iterator[str]:
+    """What is wrong with a token, without quoting it."""
     if len(token) < MIN_CHARACTERS:
         yield f"a token of {len(token)} characters; it must have at least {MIN_CHARACTERS}"
     # Others can't be sent as metadata of an rpc, or end it.

@@ -14,14 +14,28 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Mapping
+from pathlib import Path
 from types import FrameType
 
-from service.config import ServerConfig
-from service.logs import set_up_logging
+from service.config import ServerConfig, service_links
+from service.logs import say, set_up_logging
 from service.server.server import Server
 
+_LOG = logging.getLogger(__name__)
 _STOPPING = (signal.SIGTERM, signal.SIGINT)
+
+
+def run(flags: Mapping[str, str], environment: Mapping[str, str], file: Path | None = None) -> None:
+    """`serve` with the configuration of these. Raises what that does, and ConfigError.
+
+    The log is as they want it before anything can be wrong with them.
+    """
+    _set_up_logging(ServerConfig.of_log(flags, environment, file))
+    if links := service_links(environment):
+        text = "ignoring what Kubernetes set for a Service, no settings: %s"
+        _LOG.warning(text, ", ".join(links))
+    serve(ServerConfig.load(flags, environment, file))
 
 
 def serve(config: ServerConfig) -> None:
@@ -29,13 +43,17 @@ def serve(config: ServerConfig) -> None:
 
     Raises ConfigError and BundleError if it can't start.
     """
-    set_up_logging(config.log_level, config.log_format, log_texts=config.log_texts)
+    _set_up_logging(config)
     asyncio.run(_serve(config))
+
+
+def _set_up_logging(config: ServerConfig) -> None:
+    set_up_logging(config.log_level, config.log_format, log_texts=config.log_texts)
 
 
 async def _serve(config: ServerConfig) -> None:
     server = Server(config)
-    stop_wanted = _watch_signals(on_hang_up=server.request_reload)
+    stop_wanted = _watch_signals(server)
     await server.start()
     working = asyncio.create_task(_work(server))
     stopping = asyncio.create_task(stop_wanted.wait())
@@ -55,23 +73,24 @@ async def _serve(config: ServerConfig) -> None:
 
 async def _work(server: Server) -> None:
     await server.load()
-    print(server.banner(), flush=True)
+    say(server.banner(), sys.stdout)
     await server.tend()
 
 
-def _watch_signals(on_hang_up: Callable[[], None]) -> asyncio.Event:
+def _watch_signals(server: Server) -> asyncio.Event:
     """An event that SIGTERM or SIGINT sets; the next one of either ends the process."""
     loop, event = asyncio.get_running_loop(), asyncio.Event()
 
-    def stop() -> None:
+    def stop(number: int) -> None:
+        _LOG.info("%s: the server stops", signal.Signals(number).name, extra=server.outlook())
         for number in _STOPPING:
             loop.remove_signal_handler(number)
             signal.signal(number, _end_at_once)
         event.set()
 
     for number in _STOPPING:
-        loop.add_signal_handler(number, stop)
-    loop.add_signal_handler(signal.SIGHUP, on_hang_up)
+        loop.add_signal_handler(number, stop, number)
+    loop.add_signal_handler(signal.SIGHUP, server.request_reload)
     return event
 
 

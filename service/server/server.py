@@ -27,6 +27,7 @@ from service.rpc import (
     add_translation,
 )
 from service.security import Certificates
+from service.server.banner import banner
 from service.server.exposure import exposures
 from service.server.gate import SETTLING_SECONDS
 from service.server.interceptors import Interceptors
@@ -99,8 +100,7 @@ class Server:
             self._interceptors.gate.close()
             await asyncio.sleep(SETTLING_SECONDS)
         self.health.end_watches()
-        drain = self._config.drain_seconds
-        await asyncio.gather(*[server.stop(drain) for server in self._rpc_servers()])
+        left = await self._drain()
         await self.catalog.close()
         if self._probes:
             await self._probes.stop(None)
@@ -110,38 +110,63 @@ class Server:
             server.shutdown()
             server.server_close()
             thread.join()
+        if left["requests"]:
+            _LOG.warning("stopped, without an answer for some", extra={"fields": left})
+        elif self.catalog.is_loaded:
+            _LOG.info("stopped; everything that was accepted is answered")
 
     def banner(self) -> str:
         """What is served and where, and a command to try."""
-        models = ", ".join(
-            f"{model.name} {model.version} "
-            f"({' to '.join(model.languages)}, {model.precision} on {model.device})"
-            for model in self.catalog.router.models
+        return banner(
+            self._config,
+            self.catalog.router.models,
+            port=self.port,
+            metrics_port=self.metrics_port,
+            health_port=self.health_port,
+            admin_port=self.admin_port,
         )
-        host = self._config.host
-        places = [f"{host}:{self.port}", f"metrics on http://{host}:{self.metrics_port}/metrics"]
-        if self._probes:
-            places.append(f"health on {host}:{self.health_port}")
-        if self._admin:
-            places.append(f"admin on {self._config.admin_host}:{self.admin_port}")
-        return (
-            f"serving {models} on {', '.join(places)}; try: "
-            f'python -m service translate --server localhost:{self.port} "I\'m home."'
-        )
+
+    def outlook(self) -> dict[str, object]:
+        """For the log, as `extra`: what is in flight, and the time that a stop gives it."""
+        config, is_loaded = self._config, self.catalog.is_loaded
+        times = {
+            "delay_seconds": config.shutdown_delay_seconds if is_loaded else 0,
+            "drain_seconds": config.drain_seconds if is_loaded else 0,
+        }
+        return {"fields": self._in_flight() | times}
+
+    def _in_flight(self) -> dict[str, float]:
+        sentences = self.catalog.num_sentences
+        return {"requests": self._interceptors.num_running, "sentences": sentences}
+
+    async def _drain(self) -> dict[str, float]:
+        """Has what was accepted finished, and cancels what isn't in time; returns how much."""
+        seconds, rpc_servers = self._config.drain_seconds, [*self._rpc_servers()]
+        if self.catalog.is_loaded:
+            fields = self._in_flight() | {"drain_seconds": seconds}
+            _LOG.info("new requests are refused, the others finished", extra={"fields": fields})
+        stops = [asyncio.create_task(server.stop(seconds)) for server in rpc_servers]
+        await asyncio.wait(stops, timeout=seconds)
+        left = self._in_flight()
+        await asyncio.gather(*stops)
+        return left
 
     def _open_ports(self) -> None:
         config = self._config
-        credentials = self._certificates.credentials() if self._certificates else None
-        self.port = Address(config.host, config.port).bind(self._translation, credentials)
+        self.port = Address(config.host, config.port).bind(self._translation, self._credentials())
         if self._admin:
             address = Address(config.admin_host, config.admin_port, "--admin-host", "--admin-port")
-            self.admin_port = address.bind(self._admin, credentials)
+            self.admin_port = address.bind(self._admin, self._credentials())
         if self._probes:
             address = Address(config.host, config.health_port, port_flag="--health-port")
             self.health_port = address.bind(self._probes)
         self.metrics.build.labels(VERSION).set(1)
         self._http = start_metrics(config.host, config.metrics_port, self.metrics)
         self.metrics_port = self._http[0].server_port
+
+    def _credentials(self) -> grpc.ServerCredentials | None:
+        """For one port: gRPC takes them only once."""
+        return self._certificates.credentials() if self._certificates else None
 
     def _make_translation(self) -> grpc.aio.Server:
         server = grpc.aio.server(

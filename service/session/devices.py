@@ -21,6 +21,7 @@ PROVIDERS = {
     "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"],
 }
 _CPU_PACKAGE, _GPU_PACKAGE = "onnxruntime", "onnxruntime-gpu"
+_DRIVER = "libcuda.so.1"
 _LOG = logging.getLogger(__name__)
 
 
@@ -28,9 +29,12 @@ def device_fault(device: str) -> str | None:
     """What is wrong with a device before anything is loaded; None if it may be there."""
     if device not in PROVIDERS:
         return f"device {device} is unknown; choose one of {', '.join(PROVIDERS)}"
-    if PROVIDERS[device][0] in onnxruntime.get_available_providers():
-        return None
-    return f"device {device} can't be had: {package_fault(_installed())}"
+    reason: str | None
+    if PROVIDERS[device][0] not in onnxruntime.get_available_providers():
+        reason = package_fault(_installed())
+    else:
+        reason = missing_library([_DRIVER] if device == "cuda" else [])
+    return f"device {device} can't be had: {reason}" if reason else None
 
 
 def package_fault(installed: Collection[str]) -> str:
@@ -42,10 +46,7 @@ def package_fault(installed: Collection[str]) -> str:
         )
     if _GPU_PACKAGE in installed:
         return f"{_GPU_PACKAGE} is installed without its CUDA provider; install it again"
-    return (
-        f"the {_CPU_PACKAGE} that is installed runs on the cpu only; uninstall it, then install"
-        f" {_GPU_PACKAGE}"
-    )
+    return f"{_CPU_PACKAGE} has no CUDA; {_GPU_PACKAGE} in its place has"
 
 
 def prepare(device: str) -> None:
@@ -66,7 +67,7 @@ def check_device(session: onnxruntime.InferenceSession, device: str) -> None:
         return
     folder = Path(onnxruntime.__file__).parent / "capi"
     provider = str(folder / "libonnxruntime_providers_cuda.so")
-    needed = ["libcuda.so.1", provider, "libcudnn.so.9"]
+    needed = [_DRIVER, provider, "libcudnn.so.9"]
     reason = missing_library(needed) or "onnxruntime's own messages, on stderr, say why"
     raise ConfigError(f"device {device}", [f"onnxruntime fell back to the cpu: {reason}"])
 

@@ -56,6 +56,7 @@ class OnnxModel:
             for spec, buffer in zip(manifest.state, self._state, strict=True)
         ]
         self._swapped = False
+        self._last_step: tuple[Shape, npt.NDArray[np.int64], npt.NDArray[np.int32]]
 
     def append(
         self,
@@ -120,11 +121,23 @@ class OnnxModel:
             swapped=self._swapped,
         )
         output = self._choose(shape, tokens, positions)
+        self._last_step = shape, tokens, positions
         self._ancestry.step(positions)
         self._state, self._next = self._next, self._state
         # Where every state is written in place there is only one arrangement to bind.
         self._swapped ^= self._state != self._next
         return output
+
+    def more(self, num_candidates: int) -> StepOutput:
+        """The last step again, which read what is still there, with more candidates."""
+        shape, tokens, positions = self._last_step
+        size = self._graphs.manifest.vocabulary_size
+        self._state, self._next = self._next, self._state
+        try:
+            more = shape._replace(candidates=min(num_candidates, size))
+            return self._choose(more, tokens, positions)
+        finally:
+            self._state, self._next = self._next, self._state
 
     def reorder(self, rows: npt.NDArray[np.int64]) -> None:
         """Row i continues what row `rows[i]` was; sentences past the end are dropped.
@@ -179,12 +192,19 @@ class OnnxModel:
         whole = replace(whole, log_probs=whole.log_probs.copy(), ids=whole.ids.copy())
         rows = np.repeat(is_listed, shape.beams)
         listed = self._run(shape._replace(listed=True, full=False), tokens, positions)
-        whole.log_probs[rows], whole.ids[rows] = listed.log_probs[rows], listed.ids[rows]
+        width = listed.ids.shape[1]  # a list may hold fewer words than candidates were asked for
+        whole.log_probs[rows], whole.ids[rows] = -np.inf, self.start_id
+        whole.log_probs[rows, :width], whole.ids[rows, :width] = (
+            listed.log_probs[rows],
+            listed.ids[rows],
+        )
         return whole
 
     def _run(
         self, shape: Shape, tokens: npt.NDArray[np.int64], positions: npt.NDArray[np.int32]
     ) -> StepOutput:
+        if shape.listed:
+            shape = self._within_lists(shape)
         call = self._calls.call(shape, self._memory + self._state, self._next)
         call.tokens[...] = tokens
         call.positions[...] = positions
@@ -194,8 +214,23 @@ class OnnxModel:
             assert self._shortlists is not None and self._lists is not None
             lists = self._lists.read(shape.sentences)
             ids = self._shortlists.ids_at(call.ids, lists, shape.beams)
+            self._rule_out_padding(call.log_probs, ids)
         weights = None if call.attention is None else self._mean_over_heads(call.attention)
         return StepOutput(call.log_probs, ids, weights, call.full_log_probs)
+
+    def _within_lists(self, shape: Shape) -> Shape:
+        """The shape with no more candidates than there are places on a list."""
+        assert self._shortlists is not None
+        places = len(self._shortlists.common) + shape.shortlist
+        return shape._replace(candidates=min(shape.candidates, places))
+
+    def _rule_out_padding(self, log_probs: Array, ids: Indices) -> None:
+        """What is no word, which comes last, can't follow, whatever stands in for it."""
+        assert self._shortlists is not None
+        padding = self._shortlists.padding
+        if ids.shape[1] > len(self._shortlists.common) and (ids == padding).any():
+            log_probs[ids == padding] = -np.inf
+            ids[ids == padding] = self.start_id
 
     def _encode(
         self, sources: Sequence[Sequence[int]], lists: Sequence[Indices], group: Indices

@@ -46,7 +46,8 @@ class Tokenizer:
         self.bos_id: int = processor.bos_id()
         self.eos_id: int = processor.eos_id()
         bytes_ = (id for id in range(self.vocabulary_size) if self._is_byte[id])
-        self._unknown_ids = frozenset([*bytes_, self.unk_id])
+        # Of the pieces that spell what no other piece does; they stand for parts of a character.
+        self.unknown_ids = frozenset([*bytes_, self.unk_id])
 
     @classmethod
     def from_bytes(cls, model: bytes) -> "Tokenizer":
@@ -69,9 +70,9 @@ class Tokenizer:
 
     def unknown_characters(self, text: str, ids: Sequence[int]) -> list[int]:
         """Where in `text` the characters are that no piece spells; `ids` are those of `text`."""
-        if self._unknown_ids.isdisjoint(ids):
+        if self.unknown_ids.isdisjoint(ids):
             return []
-        tokens = (token for token in self.encode_tokens(text) if token.id in self._unknown_ids)
+        tokens = (token for token in self.encode_tokens(text) if token.id in self.unknown_ids)
         return sorted({index for token in tokens for index in range(token.start, token.end)})
 
     def score(self, id: int) -> float:

@@ -16,6 +16,21 @@ class LongSentences(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Extras:
+    """What to return of every hypothesis beside its text, scores and attention.
+
+    alignment     which word comes from which; needs attention, and doesn't return it
+    token_scores  the log-probability of every token
+    """
+
+    alignment: bool = False
+    token_scores: bool = False
+
+
+NO_EXTRAS = Extras()
+
+
+@dataclass(frozen=True, slots=True)
 class TextOptions:
     """How texts are taken apart and put together.
 

@@ -1,12 +1,16 @@
 """What comes out of a translator."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.decoding import FinishReason
 from service.text import Token
+from service.text.alignment import Alignment
+
+END_OF_SENTENCE: Final = "</s>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,11 +30,24 @@ class Attention:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class TokenScores:
+    """The natural logarithm of the probability of each token, given those before.
+
+    tokens: without the end of the sentence; spans as in `Attention.target_tokens`.
+    log_probs: (tokens,) float32, and one more for the end of the sentence if the model chose it.
+    """
+
+    tokens: tuple[Token, ...]
+    log_probs: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TranslatedHypothesis:
     """One way to translate a sentence; numbers as in `decoding.Hypothesis`.
 
     token_count: target tokens, with the end of the sentence if the model chose it.
     attention: None unless `DecodingOptions.attention` asked for it.
+    alignment, token_scores: None unless `Extras` asked for them; spans of words as of tokens.
     """
 
     text: str
@@ -38,7 +55,22 @@ class TranslatedHypothesis:
     score: float
     finish_reason: FinishReason
     token_count: int
-    attention: Attention | None
+    attention: Attention | None = None
+    alignment: Alignment | None = None
+    token_scores: TokenScores | None = None
+
+    def moved(self, begin: int) -> "TranslatedHypothesis":
+        """The same where it begins so many characters later."""
+        if not (begin and (self.attention or self.alignment or self.token_scores)):
+            return self
+        attention, scores = self.attention, self.token_scores
+        if attention:
+            tokens = _moved(attention.target_tokens, begin)
+            attention = replace(attention, target_tokens=tokens)
+        if scores:
+            scores = replace(scores, tokens=_moved(scores.tokens, begin))
+        alignment = self.alignment.moved(0, begin) if self.alignment else None
+        return replace(self, attention=attention, alignment=alignment, token_scores=scores)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,3 +104,23 @@ class Translation:
     @property
     def passed_through(self) -> bool:
         return not self.sentences
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairScore:
+    """What a model thinks of a given translation; numbers as in `decoding.Hypothesis`.
+
+    attention: None unless it was asked for; spans index the two texts.
+    """
+
+    log_prob: float
+    score: float
+    source_token_count: int
+    token_scores: TokenScores
+    attention: Attention | None
+
+
+def _moved(tokens: tuple[Token, ...], begin: int) -> tuple[Token, ...]:
+    return tuple(
+        Token(token.id, token.piece, token.start + begin, token.end + begin) for token in tokens
+    )

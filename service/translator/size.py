@@ -8,7 +8,13 @@ from collections.abc import Iterable, Sequence
 
 from service.decoding import DecodingOptions
 from service.errors import InvalidArgument
-from service.translator.results import TranslatedHypothesis, Translation
+from service.translator.results import (
+    Attention,
+    PairScore,
+    TokenScores,
+    TranslatedHypothesis,
+    Translation,
+)
 
 # An answer with no more is put together on the event loop, in a few milliseconds.
 MAX_INLINE_BYTES = 1 << 14
@@ -39,10 +45,29 @@ def hypothesis_bytes(hypotheses: Iterable[TranslatedHypothesis]) -> int:
     size = 0
     for hypothesis in hypotheses:
         size += len(hypothesis.text) + _HYPOTHESIS_BYTES
-        if attention := hypothesis.attention:
-            num_tokens = sum(attention.weights.shape)
-            size += num_tokens * _TOKEN_BYTES + attention.weights.size * _WEIGHT_BYTES
+        size += _attention_bytes(hypothesis.attention) + _scores_bytes(hypothesis.token_scores)
+        if alignment := hypothesis.alignment:
+            num_messages = sum(map(len, (alignment.source_words, alignment.target_words)))
+            size += num_messages * _TOKEN_BYTES
     return size
+
+
+def pair_bytes(score: PairScore) -> int:
+    """The same for the score of a pair."""
+    return _attention_bytes(score.attention) + _scores_bytes(score.token_scores)
+
+
+def _attention_bytes(attention: Attention | None) -> int:
+    if attention is None:
+        return 0
+    num_tokens = sum(attention.weights.shape)
+    return num_tokens * _TOKEN_BYTES + attention.weights.size * _WEIGHT_BYTES
+
+
+def _scores_bytes(scores: TokenScores | None) -> int:
+    if scores is None:
+        return 0
+    return len(scores.tokens) * _TOKEN_BYTES + len(scores.log_probs) * _WEIGHT_BYTES
 
 
 def fitting(sources: Sequence[Sequence[int]], options: DecodingOptions, limit: int | None) -> int:

@@ -4,24 +4,26 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 
 from service.bundle import Bundle, Manifest
 from service.decoding import DecodingOptions, Hypothesis
 from service.engine import Engine
 from service.text import Tokenizer
 from service.translator.document import Unit
-from service.translator.options import TextOptions
+from service.translator.options import NO_EXTRAS, Extras, TextOptions
 from service.translator.patience import Patience
 from service.translator.reader import Reader, take
-from service.translator.results import TranslatedHypothesis, Translation
+from service.translator.results import PairScore, TranslatedHypothesis, Translation
+from service.translator.scoring import Pair, Ranking, Scorer
 from service.translator.size import (
     MAX_INLINE_BYTES,
     check_size,
     fitting,
     hypothesis_bytes,
 )
-from service.translator.windows import MAX_AT_ONCE, decoded
+from service.translator.windows import MAX_AT_ONCE, decoded, window_size
+from service.translator.wording import Wording
 from service.translator.writer import Writer, translations
 
 # Code points that are read on the event loop if that is all, in a millisecond; the worst, that no
@@ -43,6 +45,8 @@ class Translator:
         target = Tokenizer.from_bytes(bundle.tokenizer_bytes("target"))
         self._tokenizers = source, target
         self._reader = Reader(bundle.manifest, source)
+        self._scorer = Scorer(bundle.manifest, engine, self._tokenizers)
+        self.wording = Wording(target, bundle.manifest.limits)
         search = bundle.manifest.search
         self.default_options = DecodingOptions(
             beam_size=search.beam_size,
@@ -61,9 +65,11 @@ class Translator:
         options: DecodingOptions | None = None,
         deadline: float | None = None,
         text_options: TextOptions | None = None,
+        extras: Extras = NO_EXTRAS,
     ) -> list[Translation]:
         """`translate_async` for a thread without an event loop; waits for the last translation."""
-        return asyncio.run(self.translate_async(contents, options, deadline, text_options))
+        work = self.translate_async(contents, options, deadline, text_options, None, extras)
+        return asyncio.run(work)
 
     async def translate_async(
         self,
@@ -72,9 +78,11 @@ class Translator:
         deadline: float | None = None,
         text_options: TextOptions | None = None,
         max_bytes: int | None = None,
+        extras: Extras = NO_EXTRAS,
     ) -> list[Translation]:
         """Translates each text by itself, in order. Cancelling it frees the rows at the next step.
 
+        options: of every sentence; but a prefix is that of a text, so of its first sentence.
         deadline: seconds on the monotonic clock. max_bytes: of the message that the translations
         will be. Raises InvalidArgument (a text that is not Unicode or has a sentence too long to be
         accepted, named by its index) before anything is translated, and as soon as there is more
@@ -82,18 +90,36 @@ class Translator:
         """
         options = options or self.default_options
         text_options = text_options or TextOptions()
+        # Nearly every text is a sentence or more: what there is no room for need not be read.
+        self.engine.check_room(window_size(len(contents)))
         units = await self._read(contents, text_options, deadline)
         writer = Writer(
             self.manifest,
             self._tokenizers,
             no_break_spaces=text_options.no_break_spaces,
             attention=options.attention,
+            extras=extras,
         )
         hypotheses = await self._decode(units, options, deadline, writer, max_bytes)
         size = sum(map(hypothesis_bytes, hypotheses))
         if len(units) <= MAX_AT_ONCE and size <= MAX_INLINE_BYTES:
             return translations(contents, units, hypotheses)
         return await asyncio.to_thread(translations, contents, units, hypotheses)
+
+    async def score_async(
+        self,
+        pairs: Sequence[Pair],
+        ranking: Ranking | None = None,
+        deadline: float | None = None,
+        max_bytes: int | None = None,
+    ) -> list[PairScore]:
+        """What the model thinks of each pair, in order; ranking: by default that of translating.
+
+        Raises InvalidArgument, naming the pair by its index, before anything is decoded; and
+        otherwise what `translate_async` does.
+        """
+        ranking = ranking or Ranking.of(self.default_options)
+        return await self._scorer.scores(pairs, ranking, deadline, max_bytes)
 
     async def _read(
         self, contents: Sequence[str], options: TextOptions, deadline: float | None
@@ -120,18 +146,29 @@ class Translator:
     ) -> list[tuple[TranslatedHypothesis, ...]]:
         """The hypotheses of the units that have ids."""
         translatable = [unit for unit in units if unit.ids]
-        if any(unit.needs_attention for unit in translatable):
+        if writer.needs_attention or any(unit.needs_attention for unit in translatable):
             options = replace(options, attention=True)
         sources = [unit.ids for unit in translatable]
+        each = _of_each(translatable, options)
         at_once = min(MAX_AT_ONCE, fitting(sources, options, max_bytes))
         remaining, found, size = iter(translatable), list[tuple[TranslatedHypothesis, ...]](), 0
-        async with aclosing(decoded(self.engine, sources, options, deadline, at_once)) as windows:
+        async with aclosing(decoded(self.engine, sources, each, deadline, at_once)) as windows:
             async for results in windows:
                 written = await _written(writer, [*islice(remaining, len(results))], results)
                 found += written
                 size += sum(map(hypothesis_bytes, written))
                 check_size(size, max_bytes)
         return found
+
+
+def _of_each(units: Sequence[Unit], options: DecodingOptions) -> list[DecodingOptions]:
+    """The options of each unit: a prefix is that of the first one of its document."""
+    if not options.prefix:
+        return [options] * len(units)
+    others = replace(options, prefix=(), prefix_bias_beta=0.0)
+    begun = [unit.document for unit in units]
+    firsts = [before is not now for before, now in pairwise([None, *begun])]
+    return [options if is_first else others for is_first in firsts]
 
 
 async def _written(

@@ -22,33 +22,40 @@ _ROOM_SECONDS = 0.05
 _Futures = Sequence[Future[list[Hypothesis]]]
 
 
+def window_size(num_sources: int, max_at_once: int = MAX_AT_ONCE) -> int:
+    """How many of so many sources are submitted together; the first of them need room at once."""
+    return num_sources if num_sources <= max_at_once else -(-max_at_once // _NUM_WINDOWS)
+
+
 async def decoded(
     engine: Engine,
     sources: Sequence[Sequence[int]],
-    options: DecodingOptions,
+    options: DecodingOptions | Sequence[DecodingOptions],
     deadline: float | None,
     max_at_once: int = MAX_AT_ONCE,
 ) -> AsyncGenerator[list[list[Hypothesis]], None]:
     """The hypotheses of all sources, in order, a window at a time; must be closed.
 
+    options: of all sources, or of each.
     max_at_once: sources that are decoded or wait to be, or have results that weren't taken yet.
     Raises what `Engine.submit_all` and its futures raise. The first window is refused if the queue
     is full, or if the deadline can't be met for all sources; the others wait for room, since work
     has been done for them. Closing cancels the rest.
     """
     submitted, group = deque[_Futures](), object()
-    size = max_at_once if len(sources) <= max_at_once else -(-max_at_once // _NUM_WINDOWS)
+    each = [options] * len(sources) if isinstance(options, DecodingOptions) else options
+    size = max(1, window_size(len(sources), max_at_once))
     to_come = sum(map(len, sources[size:]))
     try:
         for start in range(0, len(sources), size):
             if submitted and (len(submitted) + 1) * size > max_at_once:
                 yield await _results(submitted[0])
                 submitted.popleft()
-            window = sources[start : start + size]
+            window = sources[start : start + size], each[start : start + size]
             submitted.append(
-                await _submit_more(engine, window, options, deadline, group)
+                await _submit_more(engine, *window, deadline, group)
                 if start
-                else engine.submit_all(window, options, deadline, group, tokens_to_come=to_come)
+                else engine.submit_all(*window, deadline, group, tokens_to_come=to_come)
             )
         while submitted:
             yield await _results(submitted[0])
@@ -60,14 +67,14 @@ async def decoded(
 
 async def _submit_more(
     engine: Engine,
-    window: Sequence[Sequence[int]],
-    options: DecodingOptions,
+    sources: Sequence[Sequence[int]],
+    options: Sequence[DecodingOptions],
     deadline: float | None,
     group: object,
 ) -> _Futures:
     while True:
         try:
-            return engine.submit_more(window, options, deadline, group)
+            return engine.submit_more(sources, options, deadline, group)
         except QueueFull as full:
             await asyncio.sleep(min(_ROOM_SECONDS, full.retry_after_seconds))
 

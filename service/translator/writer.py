@@ -8,14 +8,18 @@ import numpy as np
 from service.bundle import Manifest
 from service.decoding import Hypothesis
 from service.text import Token, Tokenizer
+from service.text.alignment import Alignment, align
 from service.text.case import upper_case
 from service.text.protect import Decoded, Masked, restore
 from service.text.rewriting import Span
 from service.text.typography import with_no_break_spaces
 from service.translator.document import Unit
+from service.translator.options import NO_EXTRAS, Extras
 from service.translator.results import (
+    END_OF_SENTENCE,
     Attention,
     SentenceResult,
+    TokenScores,
     TranslatedHypothesis,
     Translation,
 )
@@ -31,7 +35,7 @@ _PRINTABLE = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029], "
 class Writer:
     """Puts the texts of one request together.
 
-    attention: whether the caller wants it. Target spans are in the text of their hypothesis:
+    attention, extras: what the caller wants. Target spans are in the text of their hypothesis:
     `translations` moves them.
     """
 
@@ -42,11 +46,18 @@ class Writer:
         *,
         no_break_spaces: bool,
         attention: bool,
+        extras: Extras = NO_EXTRAS,
     ) -> None:
         self._eos = manifest.special_ids.eos
         self._source, self._target = tokenizers
         self._language = manifest.target_language if no_break_spaces else ""
         self._attention = attention
+        self._extras = extras
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether hypotheses must come with it, whatever their unit is."""
+        return self._attention or self._extras.alignment
 
     def hypotheses(
         self, unit: Unit, results: Sequence[Hypothesis]
@@ -64,28 +75,22 @@ class Writer:
         return _ALIGNING_COST * (num_tokens + num_placed)
 
     def _is_simple(self, unit: Unit) -> bool:
-        return unit.is_plain and not self._attention
+        wanted = self._attention or self._extras != NO_EXTRAS
+        return unit.is_plain and not wanted
 
     def _source_tokens(self, unit: Unit) -> list[Token]:
         tokens = self._source.encode_tokens(unit.read_text)
-        return [*tokens, Token(self._eos, "</s>", len(unit.read_text), len(unit.read_text))]
+        return [
+            *tokens,
+            Token(self._eos, END_OF_SENTENCE, len(unit.read_text), len(unit.read_text)),
+        ]
 
     def _hypothesis(
         self, unit: Unit, source: list[Token] | None, result: Hypothesis
     ) -> TranslatedHypothesis:
-        attention = None
         if source is None:
-            text = self._polished(self._target.decode(result.ids))
-        else:
-            text, attention = self._aligned(unit, source, result)
-        return TranslatedHypothesis(
-            text,
-            result.log_prob,
-            result.score,
-            result.finish_reason,
-            len(result.token_log_probs),
-            attention,
-        )
+            return _named(self._polished(self._target.decode(result.ids)), result)
+        return self._detailed(unit, source, result)
 
     def _polished(self, text: str) -> str:
         """The text without line breaks, and with the spaces that are wanted, as long as it was."""
@@ -93,20 +98,40 @@ class Writer:
             text = text.translate(_PRINTABLE)
         return with_no_break_spaces(text, self._language)
 
-    def _aligned(
+    def _detailed(
         self, unit: Unit, source: list[Token], result: Hypothesis
-    ) -> tuple[str, Attention | None]:
+    ) -> TranslatedHypothesis:
         text, target = self._target.decode_tokens(result.ids)
         weights = result.attention
         if weights is None:
             weights = np.zeros((len(target), len(source)), np.float32)
         decoded = Decoded(self._polished(text), _spans(target), _spans(source), weights)
         final = _put_back(unit, decoded)
-        if not self._attention:
-            return final.text, None
-        return final.text, Attention(
-            _moved(source, final.source), _moved(target, final.target), weights
+        tokens, extras = _moved(target, final.target), self._extras
+        return replace(
+            _named(final.text, result),
+            attention=Attention(_moved(source, final.source), tokens, weights)
+            if self._attention
+            else None,
+            alignment=_alignment(unit, final) if extras.alignment else None,
+            token_scores=TokenScores(tokens, result.token_log_probs)
+            if extras.token_scores
+            else None,
         )
+
+
+def _named(text: str, result: Hypothesis) -> TranslatedHypothesis:
+    return TranslatedHypothesis(
+        text, result.log_prob, result.score, result.finish_reason, len(result.token_log_probs)
+    )
+
+
+def _alignment(unit: Unit, final: Decoded) -> Alignment:
+    """Of words of the caller's text."""
+    start, end = unit.source_span
+    source = [(first - start, last - start) for first, last in final.source]
+    words = align(unit.document.source[start:end], source, final.text, final.target, final.weights)
+    return words.moved(start, 0)
 
 
 def _put_back(unit: Unit, decoded: Decoded) -> Decoded:
@@ -182,28 +207,11 @@ def _translation(
                 source=(start, end),
                 target=(begin, length),
                 source_token_count=len(unit.ids),
-                hypotheses=_shifted(hypotheses, begin),
+                hypotheses=tuple(hypothesis.moved(begin) for hypothesis in hypotheses),
                 is_part=unit.is_part,
             )
         )
     return Translation("".join(parts) + text[position:], tuple(sentences))
-
-
-def _shifted(
-    hypotheses: tuple[TranslatedHypothesis, ...], begin: int
-) -> tuple[TranslatedHypothesis, ...]:
-    """Hypotheses with target spans in a text where they begin at `begin`."""
-    if begin == 0 or not any(hypothesis.attention for hypothesis in hypotheses):
-        return hypotheses
-    return tuple(_moved_by(begin, hypothesis) for hypothesis in hypotheses)
-
-
-def _moved_by(begin: int, hypothesis: TranslatedHypothesis) -> TranslatedHypothesis:
-    attention = hypothesis.attention
-    assert attention is not None  # one has it, so all have
-    spans = [(token.start + begin, token.end + begin) for token in attention.target_tokens]
-    tokens = _moved(attention.target_tokens, spans)
-    return replace(hypothesis, attention=replace(attention, target_tokens=tokens))
 
 
 def _spans(tokens: Iterable[Token]) -> list[Span]:

@@ -75,6 +75,18 @@ def test_goodput_is_what_was_answered_in_time_and_without_an_error() -> None:
     assert report.codes == {"OK": 2, "RESOURCE_EXHAUSTED": 1}
 
 
+def test_the_time_to_a_refusal_counts_from_when_a_call_was_sent() -> None:
+    outcomes = [
+        Outcome(due=0.0, sent=0.5, answered=0.5 + 0.001 * number, num_contents=64, code=code)
+        for number in range(1, 101)
+        for code in ("RESOURCE_EXHAUSTED", "UNAVAILABLE", "OK")
+        if number > 50 or code != "UNAVAILABLE"
+    ]
+    report = Report.of(outcomes, seconds=1)
+    assert report.refused_p50 == pytest.approx(50)
+    assert report.refused_p99 == pytest.approx(99)
+
+
 def test_the_knee_is_where_goodput_per_latency_is_largest() -> None:
     def report(goodput: float, latency: float) -> Report:
         outcome = Outcome(0.0, 0.0, latency, int(goodput), "OK")

@@ -23,7 +23,7 @@ def server() -> Iterator[RunningServer]:
 
 def check(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "service.client.health", *arguments],
+        [sys.executable, "-m", "service", "health", *arguments],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -40,19 +40,21 @@ def test_a_serving_server_is_healthy(server: RunningServer) -> None:
 def test_a_port_that_nobody_listens_on_is_unhealthy() -> None:
     with socket.socket() as taken:  # bound, so that nobody else takes it, but not listening
         taken.bind(("localhost", 0))
-        done = check(f"localhost:{taken.getsockname()[1]}")
+        address = f"localhost:{taken.getsockname()[1]}"
+        done = check(f"--server={address}")
     assert (done.returncode, done.stdout) == (1, "UNAVAILABLE\n")
+    assert done.stderr.startswith(f"{address}: failed to connect")
 
 
 def test_a_server_that_says_nothing_is_unhealthy() -> None:
     with socket.create_server(("localhost", 0)) as silent:
         address = f"localhost:{silent.getsockname()[1]}"
-        assert health_of(address, timeout_seconds=0.2) != SERVING
+        assert health_of(address, timeout_seconds=0.2).status != SERVING
 
 
 def test_a_model_can_be_asked_for(server: RunningServer) -> None:
-    assert health_of(server.address, "transformer-en-fr") == SERVING
-    assert health_of(server.address, "nobody") == "NOT_FOUND"
+    assert health_of(server.address, "transformer-en-fr").status == SERVING
+    assert health_of(server.address, "nobody").status == "NOT_FOUND"
 
 
 def test_a_faulty_configuration_is_unhealthy() -> None:

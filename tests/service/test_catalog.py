@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.bundle import Bundle
+from service.bundle import Bundle, write_bundle
 from service.catalog import Catalog, Outcome, State, held
 from service.config import ServerConfig
 from service.errors import (
-    BundleError,
     ConfigError,
     InvalidArgument,
     StartupError,
@@ -27,6 +26,7 @@ from tests.installing import install, spoil, switch, version_of
 from tests.tiny_bundle import tiny_bundle
 
 NAME = "tiny-bahdanau"
+USUAL = "transformer-en-fr"
 Scenario = Callable[[Catalog, Path], Awaitable[None]]
 
 
@@ -65,6 +65,10 @@ def serving(catalog: Catalog) -> list[tuple[str, str]]:
 
 def states(catalog: Catalog) -> dict[tuple[str, str], State]:
     return {(each.folder, each.version): each.state for each in catalog.bundles()}
+
+
+def faults(metrics: Metrics) -> float | None:
+    return metrics.registry.get_sample_value("nmt_failed_bundles")
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -265,13 +269,25 @@ def test_the_configured_default_model_is_never_taken_away(
     asyncio.run(scenario())
 
 
-def test_a_model_that_comes_takes_no_default_away(directory: Path, versions: list[Bundle]) -> None:
+def test_the_default_depends_on_what_is_served_and_not_on_what_was(
+    directory: Path, versions: list[Bundle], caplog: pytest.LogCaptureFixture
+) -> None:
     async def scenario() -> None:
+        version_of(versions[0], directory / "usual", "1", name=USUAL)
         async with loaded(directory) as catalog:
-            version_of(versions[0], directory / "a", "1", name="another")
+            assert catalog.router.default == USUAL
+            (directory / "usual").rename(directory / ".usual")
             await catalog.reload()
-            assert catalog.names == ["another", NAME]
-            assert catalog.router.choose().name == NAME
+            assert catalog.router.default == NAME
+            assert f"{NAME} answers requests that name no model" in caplog.text
+            version_of(versions[0], directory / "other", "1", name="another")
+            await catalog.reload()
+            assert catalog.router.default == ""
+            assert "none is the default; --default-model makes one" in caplog.text
+            (directory / ".usual").rename(directory / "usual")
+            await catalog.reload()
+            async with loaded(directory) as anew:
+                assert catalog.router.default == anew.router.default == USUAL
 
     asyncio.run(scenario())
 
@@ -317,24 +333,108 @@ def test_two_folders_that_exchange_their_bundles_both_go_on(
     asyncio.run(scenario())
 
 
-def test_every_fault_of_the_first_load_is_raised_at_once(
+def test_a_server_starts_with_what_is_good_and_says_what_is_broken(
+    directory: Path, versions: list[Bundle], caplog: pytest.LogCaptureFixture
+) -> None:
+    install(versions[1], directory / "it-2")
+    spoil(directory / "it-2")
+    install(versions[0], directory / "it-3")
+    metrics = Metrics(CollectorRegistry())
+
+    async def scenario() -> None:
+        async with loaded(directory, metrics, default_model=NAME) as catalog:
+            assert serving(catalog) == [(NAME, "1")]
+            reasons = {each.folder: each.reason for each in catalog.bundles()}
+            assert reasons["it"] == ""
+            assert reasons["it-2"].startswith("fp32/step.onnx has ")
+            assert reasons["it-3"].startswith("folder it has the same version")
+            assert all(reason in caplog.text for reason in reasons.values())
+            assert faults(metrics) == 2
+
+            install(versions[2], directory / "it-2")
+            shutil.rmtree(directory / "it-3")
+            await catalog.reload()
+            assert serving(catalog) == [(NAME, "3"), (NAME, "1")] and faults(metrics) == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_folder_counts_as_failed_for_as_long_as_it_is(
     directory: Path, versions: list[Bundle]
 ) -> None:
-    for folder in ("a", "b"):
-        install(versions[1], directory / folder)
-        spoil(directory / folder)
+    metrics = Metrics(CollectorRegistry())
+
+    async def scenario() -> None:
+        async with loaded(directory, metrics) as catalog:
+            assert faults(metrics) == 0
+            install(versions[1], directory / "broken")
+            spoil(directory / "broken")
+            for _ in range(2):
+                await catalog.reload()
+                assert faults(metrics) == 1
+            (directory / "it").rename(directory / ".it")
+            await catalog.reload()
+            assert faults(metrics) == 2, "the folder of what must go on serving is missing"
+            shutil.rmtree(directory / "broken")
+            with pytest.raises(ConfigError, match="has no bundle"):
+                await catalog.reload()
+            assert faults(metrics) == 1
+            (directory / ".it").rename(directory / "it")
+            await catalog.reload()
+            assert faults(metrics) == 0
+
+    asyncio.run(scenario())
+
+
+def start_fails(directory: Path, **settings: object) -> tuple[str, ...]:
+    """The faults for which nothing is served at all."""
 
     async def scenario() -> StartupError:
-        with pytest.raises(BundleError) as caught:
-            async with loaded(directory):
+        with pytest.raises(StartupError) as caught:
+            async with loaded(directory, None, **settings):
                 pass
         return caught.value
 
-    faults = asyncio.run(scenario()).faults
-    assert [fault.partition(" has ")[0] for fault in faults] == [
-        "a: fp32/step.onnx",
-        "b: fp32/step.onnx",
+    return asyncio.run(scenario()).faults
+
+
+def test_where_nothing_can_be_served_every_fault_is_raised_at_once(
+    directory: Path, versions: list[Bundle]
+) -> None:
+    install(versions[1], directory / "other")
+    for folder in ("it", "other"):
+        spoil(directory / folder)
+    assert [fault.partition(" has ")[0] for fault in start_fails(directory)] == [
+        "it: fp32/step.onnx",
+        "other: fp32/step.onnx",
     ]
+
+
+def test_a_configured_default_that_is_in_no_bundle_is_found_before_anything_is_loaded(
+    versions: list[Bundle], tmp_path: Path
+) -> None:
+    whole, directory = versions[0], tmp_path / "models"
+    files = {name: (whole.directory / name).read_bytes() for name in whole.manifest.files}
+    # Would be found wrong if it were loaded.
+    write_bundle(directory / "it", whole.manifest, files | {"fp32/step.onnx": b"no graph"})
+    [fault] = start_fails(directory, default_model="other")
+    assert fault == f"default model 'other' is not served; served: {NAME}"
+
+    version_of(whole, directory / "a-other", "1", name="other")
+    spoil(directory / "a-other")
+    unserved, broken = start_fails(directory, default_model="other")
+    assert broken.startswith("a-other: fp32/step.onnx has ") and unserved == fault
+
+
+def test_a_configured_default_that_cannot_be_loaded_stops_the_start(
+    directory: Path, versions: list[Bundle]
+) -> None:
+    search = versions[0].manifest.search
+    wide = {"search": type(search)(beam_size=5, max_length=search.max_length)}
+    version_of(versions[0], directory / "wide", "1", name="other", **wide)
+    unserved, reason = start_fails(directory, default_model="other")
+    assert unserved.startswith("default model 'other' is not served")
+    assert reason.startswith("wide: is 4, but bundle other searches with 5 beams")
 
 
 def test_the_version_before_serves_again_when_the_newest_is_unloaded(

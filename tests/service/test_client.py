@@ -192,7 +192,7 @@ def test_check_of_a_directory_without_bundles_is_a_mistake(tmp_path: Path) -> No
     assert (result.returncode, result.stdout) == (2, "")
 
 
-@pytest.mark.parametrize("command", ["serve", "translate", "check"])
+@pytest.mark.parametrize("command", ["serve", "translate", "check", "admin", "health"])
 def test_every_command_explains_itself(command: str) -> None:
     result = run_service(command, "--help")
     assert result.returncode == 0

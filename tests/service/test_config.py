@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from service.config import ServerConfig, add_flags, given_flags
+from service.config import ServerConfig, add_flags, given_flags, service_links
+from service.config.sources import TOKEN_VARIABLE
 from service.errors import ConfigError
 
 
@@ -188,9 +189,7 @@ def test_both_ports_may_be_left_to_the_system() -> None:
     assert ServerConfig(port=0, metrics_port=0).port == 0
 
 
-def test_what_kubernetes_says_about_services_is_no_setting(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_what_kubernetes_says_about_services_is_no_setting() -> None:
     links = {
         "NMT_SERVICE_HOST": "10.0.0.1",
         "NMT_SERVICE_PORT": "50051",
@@ -200,8 +199,23 @@ def test_what_kubernetes_says_about_services_is_no_setting(
         "NMT_PORT_50051_TCP_ADDR": "10.0.0.1",
         "NMT_METRICS_PORT": "tcp://10.0.0.2:9464",
     }
-    assert ServerConfig.load({}, {**links, "NMT_WORKERS": "3"}) == ServerConfig(workers=3)
-    assert all(name in caplog.text for name in links)
+    environment = {**links, "NMT_WORKERS": "3"}
+    assert ServerConfig.load({}, environment) == ServerConfig(workers=3)
+    assert service_links(environment) == sorted(links)
+
+
+def test_the_clients_variable_is_no_fault_of_a_server() -> None:
+    assert ServerConfig.load({}, {TOKEN_VARIABLE: "a token"}) == ServerConfig()
+    [fault] = faults_of(ServerConfig.load, {}, {TOKEN_VARIABLE + "S": "a token"})
+    assert fault.startswith("NMT_TOKENS is not a setting") and "a token" not in fault
+
+
+def test_how_to_log_is_known_whatever_else_is_wrong(tmp_path: Path) -> None:
+    file = write(tmp_path, "log_texts = true\nrows = 1\nlog_level = 'loud'\nport = 'x'")
+    environment = {"NMT_PORT": "many", "NMT_LOG_FORMAT": "json", "NMT_REQUEST_LOG": "off"}
+    expected = ServerConfig(log_format="json", log_texts=True)
+    assert ServerConfig.of_log({"max_rows": "none"}, environment, file) == expected
+    assert ServerConfig.of_log({}, {}, tmp_path / "none.toml") == ServerConfig()
 
 
 @pytest.mark.parametrize("name", ["NMT_SERVICE", "NMT_PORT_GRPC", "NMT_SERVICES_HOST"])

@@ -1,8 +1,10 @@
 """Sentences in flight: neighbours change nothing, and the model's rows follow."""
 
+import contextlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,30 +15,58 @@ from service.decoding import (
     Batch,
     DecodingOptions,
     Hypothesis,
+    LengthForm,
     StepOutput,
     Stopping,
     decode,
     score,
 )
+from service.errors import InvalidArgument
 from tests.toys import ToyModel, alone, identical, random_sources
 
 EOS = ToyModel.eos_id
 LARGE = ToyModel(20, seed=2, eos_bias=1.0)
 
 
+# What a row may ask for that another one doesn't; with two, few tokens are left to say.
+ASKED: list[dict[str, Any]] = [
+    {},
+    {},
+    {"length_form": LengthForm.WU, "coverage_penalty": 0.3},
+    {"min_length": 6, "max_length": 12},
+    {"min_length_ratio": 0.8},
+    {"repetition_penalty": 1.5},
+    {"no_repeat_ngram_size": 1},
+    {"no_repeat_ngram_size": 2, "suppress_tokens": (4, 9)},
+    {"suppress_tokens": tuple(range(2, 19))},
+    {"suppress_sequences": ((3, 4), (5,), (6, 7, 8))},
+    {"prefix": (3, 7), "max_length": 12},
+    {"prefix": (3, 7, 0), "max_length": 3},
+    {"prefix": (3, 7, 8), "prefix_bias_beta": 0.5, "max_length": 12},
+    {"return_alternatives": True},
+    {"sampling_temperature": 1.5, "sampling_top_k": 6, "sampling_seed": 3},
+]
+
+
 def mixed_options(num: int, beam_size: int, seed: int) -> list[DecodingOptions]:
     rng = np.random.default_rng(seed)
-    return [
-        DecodingOptions(
-            beam_size=beam_size,
-            num_hypotheses=int(rng.integers(1, beam_size + 1)),
-            length_penalty=float(rng.choice([0.0, 0.6, 1.0])),
-            max_length=int(rng.integers(1, 20)),
-            stopping=Stopping(rng.choice([rule.value for rule in Stopping])),
-            attention=bool(rng.integers(2)),
-        )
-        for _ in range(num)
-    ]
+    mixed: list[DecodingOptions] = []
+    while len(mixed) < num:
+        asked: dict[str, Any] = {
+            "beam_size": beam_size,
+            "num_hypotheses": int(rng.integers(1, beam_size + 1)),
+            "length_penalty": float(rng.choice([0.0, 0.6, 1.0])),
+            "max_length": int(rng.integers(1, 20)),
+            "stopping": Stopping(rng.choice([rule.value for rule in Stopping])),
+            "attention": bool(rng.integers(2)),
+        }
+        for which in rng.integers(len(ASKED), size=2).tolist():
+            asked |= ASKED[which]
+        if asked.get("return_alternatives"):
+            asked["num_hypotheses"] = beam_size
+        with contextlib.suppress(InvalidArgument):  # some contradict each other
+            mixed.append(DecodingOptions(**asked))
+    return mixed
 
 
 # What happens before each step: how many join, and who is dropped.

@@ -1,14 +1,16 @@
 """The engine: who joins, who leaves, and that every sentence is answered, whatever happens."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
+from functools import partial
 
 import pytest
 
 from service.bundle import Bundle
-from service.decoding import DecodingOptions, Hypothesis, decode
+from service.decoding import DecodingOptions, Hypothesis, StepModel, decode
 from service.engine import Engine, load_engine
+from service.engine.warming import warm_up
 from service.errors import (
     DeadlineExceeded,
     InvalidArgument,
@@ -18,6 +20,7 @@ from service.errors import (
 from service.session import Graphs, OnnxModel
 from tests.gate import GREEDY, LIMITS, PATIENCE, POISON, Gate, GatedModel, Stage
 from tests.tiny_bundle import random_sources
+from tests.toys import ToyModel
 
 BEAM = DecodingOptions(beam_size=3, num_hypotheses=2, max_length=40)
 
@@ -49,7 +52,7 @@ def test_the_engine_gives_what_decoding_alone_gives(
     model = OnnxModel(Graphs.load(bundle, "fp32"), 12)
     engine = load_engine(bundle, precision="fp32", workers=workers, max_rows=12)
     try:
-        engine.warm_up()
+        engine.wait_until_ready()
         futures = engine.submit_all(sources, options)
         for source, future in zip(sources, futures, strict=True):
             alone = decode(model, [source], options)[0]
@@ -166,6 +169,26 @@ def test_a_deadline_in_the_queue_is_answered_while_the_batch_is_full(stage: Stag
     assert stage.recorder.ends == {"expired": 1}
 
 
+@pytest.mark.parametrize(
+    ("cancelled_at", "end"), [(0.5, "cancelled"), (1.0, "expired"), (0.98, "expired")]
+)
+def test_what_is_cancelled_at_its_deadline_has_expired_whenever_that_is_noticed(
+    cancelled_at: float, end: str, stage: Stage
+) -> None:
+    """gRPC cancels a handler at the deadline, by a clock that may be a little ahead."""
+    running, waiting = stage.in_flight([5]), stage.submit([6], deadline=1.0)
+    hurried = stage.submit([7], deadline=1.0)
+    stage.gate.let_one_step()
+    stage.clock.now = cancelled_at
+    for future in (waiting, hurried):
+        future.cancel()
+    stage.clock.now = 2.0
+    stage.gate.open()
+    wait(running, PATIENCE)
+    stage.engine.close()
+    assert stage.recorder.ends == {"finished": 1, end: 2}
+
+
 def test_a_first_step_is_told_once_for_each_sentence(stage: Stage) -> None:
     running = stage.in_flight([5], [6])
     stage.clock.now = 2.0
@@ -200,15 +223,71 @@ def test_a_newcomer_that_cannot_be_encoded_fails_alone(stage: Stage) -> None:
     assert (ids(early), ids(good)) == (expected([5]), expected([6]))
 
 
-def test_a_model_that_cannot_be_made_fails_the_sentence_not_the_worker() -> None:
-    gate = Gate()
-    gate.open()
-    models: list[Callable[[], GatedModel]] = [lambda: GatedModel(gate), lambda: 1 / 0]  # type: ignore[list-item, return-value]
-    engine = Engine(lambda: models.pop()(), LIMITS)
-    with pytest.raises(WorkerFailed):
-        engine.submit_all([[5]], GREEDY)[0].result(PATIENCE)
-    assert ids(engine.submit_all([[5]], GREEDY)[0]) == expected([5])
+def test_every_worker_has_been_through_its_own_model_before_the_engine_is_ready() -> None:
+    made, warmed = list[StepModel](), dict[str, StepModel]()
+
+    def make_model() -> ToyModel:
+        made.append(model := ToyModel(20))
+        return model
+
+    def warm_up(model: StepModel) -> None:
+        warmed[str(threading.get_ident())] = model
+
+    engine = Engine(make_model, LIMITS, workers=3, warm_up=warm_up)
+    engine.wait_until_ready()
+    assert len(warmed) == 3
+    assert {*map(id, warmed.values())} == {*map(id, made)}
+    wait(engine.submit_all([[5]] * 12, GREEDY), PATIENCE)
+    assert len(made) == 3, "sentences meet the models that are warm"
     engine.close()
+
+
+def test_an_engine_is_unhealthy_until_a_worker_is_ready() -> None:
+    may_end = threading.Event()
+
+    def warm_up(model: StepModel) -> None:
+        assert may_end.wait(PATIENCE)
+
+    engine = Engine(partial(ToyModel, 20), LIMITS, warm_up=warm_up)
+    early = engine.submit_all([[5]], GREEDY)
+    assert not engine.is_healthy
+    may_end.set()
+    engine.wait_until_ready()
+    assert engine.is_healthy
+    assert ids(early[0])
+    engine.close()
+
+
+@pytest.mark.parametrize("stage_of_it", ["making", "warming up"])
+def test_a_worker_that_cannot_start_says_why_and_nobody_waits_for_it(stage_of_it: str) -> None:
+    def fail(*_: object) -> ToyModel:
+        raise MemoryError("injected")
+
+    make_model = fail if stage_of_it == "making" else partial(ToyModel, 20)
+    engine = Engine(make_model, LIMITS, warm_up=fail)  # type: ignore[arg-type]
+    with pytest.raises(MemoryError, match="injected"):
+        engine.wait_until_ready()
+    assert not engine.is_healthy
+    with pytest.raises(Unavailable, match="can't run at present"):
+        engine.submit_all([[5]], GREEDY)
+    engine.close()
+
+
+def test_warming_up_takes_the_largest_shapes_first() -> None:
+    joined = list[tuple[int, int]]()
+
+    class Watched(ToyModel):
+        def append(
+            self,
+            sources: Sequence[Sequence[int]],
+            beam_size: int,
+            shortlist: Sequence[bool] | None = None,
+        ) -> None:
+            joined.append((len(sources), max(map(len, sources))))
+            super().append(sources, beam_size, shortlist)
+
+    warm_up(Watched(20), LIMITS, max_rows=64)
+    assert joined == [(64, 16), (1, LIMITS.max_source_tokens), (1, 16)]
 
 
 def test_closing_answers_everybody_and_accepts_nobody(stage: Stage) -> None:

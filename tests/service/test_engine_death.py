@@ -94,10 +94,9 @@ class Factory:
 def test_health_tells_the_truth_while_no_model_can_be_made_and_after() -> None:
     factory = Factory()
     engine = factory.engine()
-    assert engine.is_healthy
     model = factory.succeed()
-    [victim] = engine.submit_all([[5]], GREEDY)
     factory.await_attempt()
+    [victim] = engine.submit_all([[5]], GREEDY)
     factory.gate.await_worker()
     [waiting] = engine.submit_all([[6]], GREEDY)
     model.fails = True

@@ -8,6 +8,7 @@ from service.errors import BundleError, ConfigError, QueueFull, TranslationError
 STATUSES = {
     "InvalidArgument": "INVALID_ARGUMENT",
     "UnknownModel": "NOT_FOUND",
+    "Unauthenticated": "UNAUTHENTICATED",
     "QueueFull": "RESOURCE_EXHAUSTED",
     "DeadlineExceeded": "DEADLINE_EXCEEDED",
     "Cancelled": "CANCELLED",

@@ -16,7 +16,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from service.pb import translation_pb2 as pb
 from service.pb.translation_pb2_grpc import TranslationServiceStub
-from tests.running_server import RunningServer, eventually, running_server
+from tests.running_server import RunningServer, eventually, run_service, running_server
 
 SERVING, NOT_SERVING = HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING
 OK, UNAVAILABLE = grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE
@@ -96,6 +96,66 @@ def test_what_was_accepted_is_answered_after_sigterm_under_load(
             assert server.process.wait() == 0
         assert set(callers.codes) == {OK, UNAVAILABLE}
         assert Counter(logged_codes(server)) == Counter(code.name for code in callers.codes)
+
+
+def test_the_log_tells_of_a_stop_and_of_what_it_left(models: Path, tmp_path: Path) -> None:
+    endless = pb.TranslateRequest(
+        contents=["Two young women are walking."] * 256,
+        model="tiny-bahdanau",
+        options=pb.DecodingOptions(beam_size=32, max_length=80, max_length_ratio=0),
+    )
+    flags = ("--log-format=json", "--drain-seconds=0.5", "--shutdown-delay-seconds=0.1")
+    with running_server(models, *flags, log_file=tmp_path / "log") as server:
+        with grpc.insecure_channel(server.address) as channel:
+            call = TranslationServiceStub(channel).Translate.future(endless)
+            eventually(lambda: server.sample("nmt_rows_in_flight", model="tiny-bahdanau"))
+            server.process.terminate()
+            assert server.process.wait() == 0
+            assert call.code() in (UNAVAILABLE, grpc.StatusCode.CANCELLED)
+        told = [line for line in map(json.loads, server.log().splitlines()) if "requests" in line]
+    signalled, draining, stopped = told
+    assert signalled["message"] == "SIGTERM: the server stops"
+    assert (signalled["delay_seconds"], signalled["drain_seconds"]) == (0.1, 0.5)
+    assert stopped["level"] == "WARNING"
+    for line in told:
+        assert line["requests"] == 1 and 0 < line["sentences"] <= 256
+
+
+def test_the_log_of_a_stop_without_callers_ends_with_all_is_answered(
+    models: Path, tmp_path: Path
+) -> None:
+    with running_server(models, "--drain-seconds=0", log_file=tmp_path / "log") as server:
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait() == 0
+        signalled, draining, stopped = server.log().splitlines()[-3:]
+    assert "SIGINT: the server stops requests=0 sentences=0" in signalled
+    assert "new requests are refused" in draining
+    assert stopped.endswith("stopped; everything that was accepted is answered")
+
+
+def test_a_server_that_logs_json_says_nothing_else(models: Path, tmp_path: Path) -> None:
+    flags = ("--log-format=json", "--admin=on", "--admin-port=0")
+    with running_server(models, *flags, log_file=tmp_path / "log") as server:
+        server.process.terminate()
+        assert server.process.wait() == 0
+        assert server.process.stdout and server.process.stdout.read() == ""
+        lines = list(map(json.loads, server.log().splitlines()))
+    assert any(line["message"].startswith("serving tiny-bahdanau 1") for line in lines)
+
+
+def test_what_keeps_a_server_from_starting_is_json_too(models: Path) -> None:
+    environment = {"NMT_LOG_FORMAT": "json", "NMT_SERVICE_HOST": "10.0.0.1"}
+    faulty = run_service("serve", "--port=many", f"--models={models}", **environment)
+    ports = ("--port=0", "--metrics-port=0")
+    missing = run_service("serve", "--models=nowhere", *ports, **environment)
+    for result, fault in (
+        (faulty, "configuration: --port is 'many': expected a whole number"),
+        (missing, "models: nowhere is not a directory"),
+    ):
+        assert (result.returncode, result.stdout) == (2, "")
+        link, error = map(json.loads, result.stderr.splitlines())
+        assert (link["level"], error["level"]) == ("WARNING", "ERROR")
+        assert link["message"].endswith("NMT_SERVICE_HOST") and error["message"] == fault
 
 
 def test_callers_who_heed_health_notice_nothing_of_a_stop(models: Path) -> None:

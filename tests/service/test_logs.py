@@ -180,3 +180,16 @@ def test_logging_goes_to_stderr_from_its_level_on(format: str) -> None:
     [line] = done.stderr.splitlines()
     assert "but this" in line and not done.stdout
     assert line.startswith("{") == (format == "json")
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_what_is_said_is_on_its_stream_unless_the_log_is_for_programs(format: str) -> None:
+    code = (
+        "import sys; from service.logs import say, set_up_logging;"
+        f"set_up_logging('info', {format!r}); say('100% so', sys.stdout)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    if format == "text":
+        assert (done.stdout, done.stderr) == ("100% so\n", "")
+    else:
+        assert done.stdout == "" and json.loads(done.stderr)["message"] == "100% so"

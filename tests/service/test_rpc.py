@@ -15,7 +15,6 @@ import pytest
 from service.catalog import Catalog, Router, ServedModel
 from service.client import Client
 from service.config import ServerConfig
-from service.decoding import DecodingOptions, Stopping
 from service.errors import (
     DeadlineExceeded,
     InvalidArgument,
@@ -26,12 +25,7 @@ from service.errors import (
 )
 from service.pb import translation_pb2 as pb
 from service.rpc import RequestLimits, TranslationServicer, add_translation
-from service.rpc.convert import (
-    Answer,
-    options_from_message,
-    options_to_message,
-    response_bytes,
-)
+from service.rpc.convert import Answer, response_bytes
 from tests.running_server import RunningServer, running_server
 
 TEXT = "Two young women are walking."
@@ -41,27 +35,6 @@ METHOD = "/nmt.v1.TranslationService/Translate"
 def translate(client: Client, *contents: str, **fields: object) -> list[pb.Translation]:
     request = pb.TranslateRequest(contents=contents, **fields)  # type: ignore[arg-type]
     return list(client.translate(request).translations)
-
-
-def test_options_come_back_from_a_message_as_they_were() -> None:
-    options = DecodingOptions(4, 2, 0.6, 77, 2.5, Stopping.FINISHED, 1.5)
-    assert options_from_message(options_to_message(options), DecodingOptions(), False) == options
-
-
-def test_an_absent_option_is_the_default_and_zero_is_a_value() -> None:
-    defaults = DecodingOptions(beam_size=3, length_penalty=0.7)
-    assert options_from_message(pb.DecodingOptions(), defaults, False) is defaults
-    without_penalty = options_from_message(pb.DecodingOptions(length_penalty=0), defaults, False)
-    assert (without_penalty.length_penalty, without_penalty.beam_size) == (0, 3)
-
-
-def test_an_unspecified_rule_is_the_default_and_an_unknown_one_is_refused() -> None:
-    defaults = DecodingOptions(stopping=Stopping.FINISHED)
-    unspecified = pb.DecodingOptions(stopping=pb.STOPPING_UNSPECIFIED)
-    assert options_from_message(unspecified, defaults, False) == defaults
-    unknown = pb.DecodingOptions.FromString(b"\x30\x63")  # stopping = 99, of a later version
-    with pytest.raises(InvalidArgument, match="stopping is 99"):
-        options_from_message(unknown, defaults, False)
 
 
 def test_every_text_is_translated_in_order_as_it_would_be_alone(client: Client) -> None:

@@ -134,7 +134,7 @@ def test_every_missing_file_is_named_at_once(tmp_path: Path) -> None:
 
 
 def test_certificates_are_new_once_after_each_rotation(pems: Pems) -> None:
-    certificates = Certificates(str(pems.certificate), str(pems.key), str(pems.client_ca))
+    certificates = Certificates(str(pems.certificate), str(pems.key), str(pems.client_ca)).shown()
     assert certificates.renewed() is None
     for _ in range(2):
         pems.rotate()
@@ -143,7 +143,7 @@ def test_certificates_are_new_once_after_each_rotation(pems: Pems) -> None:
 
 
 def test_the_authorities_of_clients_rotate_as_well(pems: Pems) -> None:
-    certificates = Certificates(str(pems.certificate), str(pems.key), str(pems.client_ca))
+    certificates = Certificates(str(pems.certificate), str(pems.key), str(pems.client_ca)).shown()
     replace(pems.client_ca, pems.authority.cert_pem.bytes())
     assert certificates.renewed() is not None
 
@@ -151,7 +151,7 @@ def test_the_authorities_of_clients_rotate_as_well(pems: Pems) -> None:
 def test_a_broken_pair_changes_nothing_and_is_logged_once_with_the_reason(
     pems: Pems, caplog: pytest.LogCaptureFixture
 ) -> None:
-    certificates = Certificates(str(pems.certificate), str(pems.key))
+    certificates = Certificates(str(pems.certificate), str(pems.key)).shown()
     good = pems.key.read_bytes()
     pems.key.write_text("half a k")
     assert certificates.renewed() is None and certificates.renewed() is None
@@ -161,3 +161,11 @@ def test_a_broken_pair_changes_nothing_and_is_logged_once_with_the_reason(
     assert certificates.renewed() is None
     pems.rotate()
     assert certificates.renewed() is not None
+
+
+def test_every_port_hears_of_a_rotation_once(pems: Pems) -> None:
+    certificates = Certificates(str(pems.certificate), str(pems.key))
+    ports = [certificates.shown() for _ in range(2)]
+    pems.rotate()
+    assert all(port.renewed() is not None for port in ports)
+    assert all(port.renewed() is None for port in ports)

@@ -12,11 +12,14 @@ import pytest
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
+from service.config import ServerConfig
 from service.pb import translation_pb2 as pb
 from service.pb.translation_pb2_grpc import TranslationServiceStub
 from service.server import Server
+from service.server.banner import banner
 from tests.corpus import ROOT
 from tests.gate import PATIENCE
+from tests.installing import spoil
 from tests.running_server import RunningServer, run_service, running_server
 from tests.started_server import code_of, engine_of, started, until
 from tests.toy_bundle import edit, set_to
@@ -52,6 +55,28 @@ def handled(server: Server, code: str) -> float:
     return server.metrics.registry.get_sample_value("grpc_server_handled_total", labels) or 0
 
 
+def lost(server: Server, reason: str) -> float:
+    """How many sentences for the model of `ENDLESS` were lost for a reason."""
+    labels = {"model": ENDLESS.model, "reason": reason}
+    return server.metrics.registry.get_sample_value("nmt_lost_sentences_total", labels) or 0
+
+
+@pytest.mark.parametrize("seconds", [0.2, 1.001])
+def test_sentences_whose_callers_deadline_passes_have_expired(seconds: float, models: Path) -> None:
+    """gRPC cancels the handler then, and sends the time rounded."""
+
+    async def scenario() -> None:
+        async with started(models, workers=1) as (server, channel):
+            await server.load()
+            engine = engine_of(server, ENDLESS.model)
+            call = TranslationServiceStub(channel).Translate(ENDLESS, timeout=seconds)
+            assert await code_of(call) is grpc.StatusCode.DEADLINE_EXCEEDED
+            await until(lambda: engine.num_accepted == 0 and lost(server, "expired") > 0)
+            assert lost(server, "cancelled") == 0
+
+    asyncio.run(scenario())
+
+
 def test_a_caller_who_leaves_frees_the_rows_and_is_counted(models: Path) -> None:
     async def scenario() -> None:
         async with started(models, workers=1) as (server, channel):
@@ -63,6 +88,7 @@ def test_a_caller_who_leaves_frees_the_rows_and_is_counted(models: Path) -> None
             await until(lambda: engine.num_rows == 0 == engine.num_waiting)
             await until(lambda: handled(server, "Canceled") == 1)
             assert handled(server, "OK") == 0
+            assert lost(server, "cancelled") > 0 == lost(server, "expired")
 
     asyncio.run(scenario())
 
@@ -143,6 +169,46 @@ def test_a_second_signal_ends_the_server_at_once(models: Path) -> None:
 def test_the_first_line_says_what_is_served_and_what_to_try(server: RunningServer) -> None:
     assert "tiny-bahdanau 1 (en to fr, fp32 on cpu), tiny-transformer 1" in server.banner
     assert f"python -m service translate --server localhost:{server.port}" in server.banner
+
+
+def test_a_broken_bundle_beside_good_ones_does_not_keep_a_server_from_starting(
+    models: Path, tmp_path: Path
+) -> None:
+    served = tmp_path / "models"
+    shutil.copytree(models, served)
+    shutil.copytree(models / "transformer", served / "transformer-2")
+    edit(served / "transformer-2", set_to("version", value="2"))
+    spoil(served / "transformer-2")
+    flags = ("--default-model=tiny-transformer", "--admin=on", "--admin-port=0")
+    with running_server(served, *flags, log_file=tmp_path / "log") as server:
+        assert "tiny-transformer 1" in server.banner and "tiny-bahdanau 1" in server.banner
+        assert f"{served / 'transformer-2'} can't be served: fp32/step.onnx has" in server.log()
+        assert server.sample("nmt_failed_bundles") == 1
+        assert server.sample("nmt_reloads_total", outcome="failed") == 1
+        listed = run_service("admin", f"--server=localhost:{server.admin_port}", "list")
+        [row] = [line for line in listed.stdout.splitlines() if line.startswith("transformer-2")]
+        assert "FAILED" in row and "fp32/step.onnx has" in row
+
+
+@pytest.mark.parametrize(
+    ("settings", "flags"),
+    [
+        ({}, ""),
+        ({"host": "0.0.0.0", "tokens_file": "t"}, " --token-file FILE"),
+        ({"tls_certificate": "c", "tls_key": "k"}, " --ca FILE"),
+        (
+            {"tls_certificate": "c", "tls_key": "k", "tls_client_ca": "a"},
+            " --ca FILE --certificate FILE --key FILE",
+        ),
+    ],
+)
+def test_what_there_is_to_try_has_the_flags_that_it_needs(
+    settings: dict[str, str], flags: str
+) -> None:
+    ports = {"port": 1, "metrics_port": 2, "health_port": 0, "admin_port": 0}
+    line = banner(ServerConfig(**settings), [], **ports)  # type: ignore[arg-type]
+    command = "python -m service translate --server localhost:1"
+    assert line.endswith(f'; try: {command}{flags} "I\'m home."')
 
 
 def test_rpcs_and_models_are_in_the_metrics(server: RunningServer) -> None:

@@ -1,6 +1,8 @@
 """The session: rows that come and go change nobody's numbers, and these are the network's."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -114,6 +116,50 @@ def test_more_candidates_than_tokens_are_all_tokens(graphs: Graphs) -> None:
     model.append(SOURCES[:1], 1)
     output = model.step(np.full((1, 1), model.start_id), np.zeros(1, np.int32), 9999, False)
     assert sorted(output.ids[0].tolist()) == list(range(VOCABULARY_SIZE))
+
+
+def test_more_candidates_of_a_step_leave_the_rows_as_they_were(graphs: Graphs) -> None:
+    asking, other = OnnxModel(graphs, MAX_ROWS), OnnxModel(graphs, MAX_ROWS)
+    tokens = np.full((4, 2), asking.start_id)
+    for model in (asking, other):
+        model.append(SOURCES[:4], 2)
+    for position in range(3):
+        positions = np.full(8, position, np.int32)
+        few, wanted = (model.step(tokens, positions, 5, False) for model in (asking, other))
+        few_log_probs, few_ids = few.log_probs.copy(), few.ids.copy()
+        more = asking.more(9999)
+        assert more.ids.shape == (8, VOCABULARY_SIZE)
+        np.testing.assert_array_equal(more.log_probs[:, :5], few_log_probs)
+        np.testing.assert_array_equal(few_ids, wanted.ids)
+        tokens = wanted.ids[:, position].reshape(4, 2).copy()
+        rows = np.array([1, 0, 2, 2, 4, 5, 7, 6])
+        for model in (asking, other):
+            model.reorder(rows)
+
+
+ASKED: list[dict[str, Any]] = [
+    {},
+    {"min_length": 9, "coverage_penalty": 0.2},
+    {"no_repeat_ngram_size": 2, "repetition_penalty": 1.3},
+    {"suppress_tokens": tuple(range(4, VOCABULARY_SIZE - 20))},
+    {"prefix": (30, 40, 50)},
+    {"prefix": (30, 40, 50), "prefix_bias_beta": 0.3},
+    {"prefix": (30, 40, EOS_ID), "max_length": 3},
+    {"return_alternatives": True},
+]
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_sentences_with_options_of_their_own_decode_as_they_do_alone(
+    graphs: Graphs, beam_size: int
+) -> None:
+    mixed = [
+        replace(options(beam_size), **ASKED[index % len(ASKED)]) for index in range(len(SOURCES))
+    ]
+    together = decode(OnnxModel(graphs, MAX_ROWS), SOURCES, mixed, max_rows=MAX_ROWS)
+    for source, each, hypotheses in zip(SOURCES, mixed, together, strict=True):
+        assert hypotheses
+        assert_same(hypotheses, decode(OnnxModel(graphs, beam_size), [source], each)[0])
 
 
 def test_attention_lies_on_real_source_tokens(graphs: Graphs) -> None:

@@ -12,8 +12,8 @@ from service.bundle import Bundle
 from service.decoding import DecodingOptions, Hypothesis
 from service.engine import load_engine
 from service.errors import DeadlineExceeded, InvalidArgument
-from service.rpc.convert import Answer, response_bytes
-from service.translator import Translator, least_bytes
+from service.rpc.convert import Answer, response_bytes, scores_bytes
+from service.translator import Extras, Pair, Ranking, Translator, least_bytes, pair_bytes
 from service.translator.document import Unit
 from service.translator.results import TranslatedHypothesis
 from service.translator.size import fitting
@@ -44,10 +44,19 @@ def asked(translator: Translator, count: int, max_bytes: int | None) -> list[int
 
 def test_an_answer_has_at_least_the_bytes_it_is_said_to_have(translator: Translator) -> None:
     contents = [TEXT, "42! A man. 🙂", "", "1"]
-    for options in (ATTENTION, DecodingOptions(max_length=4)):
-        for translation in translator.translate(contents, options):
+    everything, greedy = Extras(alignment=True, token_scores=True), DecodingOptions(max_length=4)
+    for options, extras in ((ATTENTION, Extras()), (greedy, Extras()), (ATTENTION, everything)):
+        for translation in translator.translate(contents, options, extras=extras):
             message = response_bytes([Answer(translation, translator, None)], 1 << 20)
             assert 0 <= least_bytes(translation) <= len(message)
+
+
+def test_a_score_has_at_least_the_bytes_it_is_said_to_have(translator: Translator) -> None:
+    for ranking in (Ranking(), Ranking(attention=True)):
+        pairs = [Pair(TEXT, "Deux jeunes femmes"), Pair("A man.", "")]
+        for score in asyncio.run(translator.score_async(pairs, ranking)):
+            message = scores_bytes([score], translator.manifest, 1 << 20)
+            assert 0 < pair_bytes(score) <= len(message)
 
 
 def test_an_answer_that_grows_too_large_is_given_up_before_the_rest_is_written(

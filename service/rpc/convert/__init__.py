@@ -1,0 +1,32 @@
+"""Between messages and domain objects, field by field; no decisions but absent = default.
+
+`asked` reads what requests say, `answered` writes what they get.
+"""
+
+from service.rpc.convert.answered import (
+    Answer,
+    model_to_message,
+    options_to_message,
+    response_bytes,
+    scores_bytes,
+)
+from service.rpc.convert.asked import (
+    extras_from_message,
+    options_from_message,
+    pairs_from_message,
+    ranking_from_message,
+    text_options_from_message,
+)
+
+__all__ = [
+    "Answer",
+    "extras_from_message",
+    "model_to_message",
+    "options_from_message",
+    "options_to_message",
+    "pairs_from_message",
+    "ranking_from_message",
+    "response_bytes",
+    "scores_bytes",
+    "text_options_from_message",
+]
