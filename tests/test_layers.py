@@ -12,6 +12,7 @@ ROOT = Path(__file__).parent.parent
 # A module may import modules of a lower level, and the modules of its own level named together.
 LEVELS = {
     "errors": -1,
+    "reading": -1,
     "logs": 0,
     "tracing": 0,
     "text": 0,

@@ -92,9 +92,8 @@ class TrainingSet:
         self._augment = augment
         self._seed = seed
         examples = encode_pairs(self._tokenizer, pairs)
-        sound = [(p, e) for p, e in zip(pairs, examples, strict=True) if self._is_sound(e)]
-        logger.info("%d pairs, %d dropped", len(sound), len(pairs) - len(sound))
-        self._pairs = [pair for pair, example in sound for _ in range(self._repeats(example))]
+        self._pairs = [p for p, e in zip(pairs, examples, strict=True) if self._is_sound(e)]
+        logger.info("%d pairs, %d dropped", len(self._pairs), len(pairs) - len(self._pairs))
         if not self._pairs:
             raise ValueError(
                 f"none of {len(pairs)} pairs is fit to train on; see data.max_tokens = "
@@ -114,9 +113,6 @@ class TrainingSet:
         examples = self._split_pieces(examples, random)
         batches = bucket([e for e in examples if self._is_sound(e)], self._config.batch_tokens)
         return [batches[i] for i in random.permutation(len(batches))]
-
-    def _repeats(self, example: Example) -> int:
-        return max(1, int((self._config.common_tokens / len(example.target_ids)) ** 2))
 
     def _is_sound(self, example: Example) -> bool:
         lengths = (len(example.source_ids), len(example.target_ids))

@@ -13,16 +13,17 @@ class ByteDropout(nn.Module):
     def __init__(self, probability: float) -> None:
         super().__init__()
         self.p = probability
+        self._dropped_bytes = round(256 * probability)
+        self._scale = 256 / (256 - self._dropped_bytes)
 
     def forward(self, values: Tensor) -> Tensor:
         """values (...) -> the same shape."""
-        dropped_bytes = round(256 * self.p)
-        if not self.training or dropped_bytes == 0:
+        if not self.training or self._dropped_bytes == 0:
             return values
         words = torch.empty((values.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
         drawn = words.view(torch.uint8)[: values.numel()].view(values.shape)
         # In place and in one type, every pass is vectorised; a boolean mask is three times slower.
-        mask = drawn.to(values.dtype).ge_(dropped_bytes).mul_(256 / (256 - dropped_bytes))
+        mask = drawn.to(values.dtype).ge_(self._dropped_bytes).mul_(self._scale)
         return values * mask
 
 
@@ -33,12 +34,3 @@ def use_byte_dropout(module: nn.Module) -> None:
             setattr(module, name, ByteDropout(child.p))
         else:
             use_byte_dropout(child)
-
-
-def stop_dropout(module: nn.Module) -> None:
-    """Let everything through from now on, in training as well."""
-    for part in module.modules():
-        if isinstance(part, ByteDropout):
-            part.p = 0.0
-        elif isinstance(part, nn.RNNBase):
-            part.dropout = 0.0

@@ -63,11 +63,11 @@ class MovingAverage:
 
     def __init__(self, average: Translator, decay: float) -> None:
         self.model = average.requires_grad_(False).eval()
-        self.decay = decay
+        self._decay = decay
 
     def update(self, model: nn.Module, step: int) -> None:
         """Move a little towards the weights of `model` after `step`, counted from 0."""
-        weight = 1.0 - min(self.decay, (1 + step) / (10 + step))
+        weight = 1.0 - min(self._decay, (1 + step) / (10 + step))
         with torch.no_grad():
             torch._foreach_lerp_(list(self.model.parameters()), list(model.parameters()), weight)
 

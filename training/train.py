@@ -27,7 +27,7 @@ from tqdm import tqdm
 from training.checkpoint import bytes_to_tensor, load_checkpoint, save_checkpoint, tensor_to_bytes
 from training.config import TrainingConfig
 from training.data import Batch, Example, Pair, TrainingSet, collate, read_pairs
-from training.dropout import stop_dropout, use_byte_dropout
+from training.dropout import use_byte_dropout
 from training.evaluate import ValidationResult, Validator
 from training.loss import smoothed_cross_entropy
 from training.model import build_model
@@ -35,7 +35,6 @@ from training.optimizer import MovingAverage, build_optimizers, rate_scale, set_
 from training.vocabulary import PAD_ID, load_vocabulary, train_vocabulary
 
 logger = logging.getLogger(__name__)
-_SHARP_DECAY = 0.995  # of the average in the sharp steps, which it would hardly follow otherwise
 
 
 @dataclass(slots=True)
@@ -82,7 +81,6 @@ class Trainer:
         torch.manual_seed(config.run.seed)
         self.model = build_model({**config.model, "vocabulary_size": tokenizer.vocabulary_size})
         use_byte_dropout(self.model)
-        self._label_smoothing = config.run.label_smoothing
         self.average = MovingAverage(copy.deepcopy(self.model), config.run.ema_decay)
         self.optimizers = build_optimizers(self.model, config.optimizer, tokenizer.vocabulary_size)
         self.progress = Progress()
@@ -156,11 +154,6 @@ class Trainer:
         config, progress = self.config, self.progress
         scale = rate_scale(progress.step, config.optimizer.warmup_steps, config.run.total_steps)
         set_rates(self.optimizers, config.optimizer, scale)
-        first_sharp_step = config.run.total_steps - config.run.sharp_steps
-        if progress.step == first_sharp_step:
-            progress.best_bleu = Progress().best_bleu  # of these steps, not of all
-        if progress.step >= first_sharp_step:
-            self._sharpen()
         loss, num_tokens = self._update(batch)
         self.average.update(self.model, progress.step)
         progress.step += 1
@@ -179,15 +172,6 @@ class Trainer:
         if time.monotonic() - self._saved_at > config.run.checkpoint_every_seconds:
             self._save()
 
-    def _sharpen(self) -> None:
-        """Learn the corpus as it is: what is seen once, like `Go.` -> `Va !`, gets its due.
-
-        Rates are small by now, so that there is no time to overfit.
-        """
-        stop_dropout(self.model)
-        self._label_smoothing = 0.0
-        self.average.decay = min(self.average.decay, _SHARP_DECAY)
-
     def _update(self, batch: Batch) -> tuple[Tensor, int]:
         """Take one optimizer step; return the smoothed loss and the number of target tokens."""
         self.model.train()
@@ -197,7 +181,7 @@ class Trainer:
                 batch.source_ids, batch.source_lengths, batch.target_ids
             )
             logits = self.model.output_layer(features[batch.label_ids != PAD_ID])
-        loss = smoothed_cross_entropy(logits, labels, self._label_smoothing)
+        loss = smoothed_cross_entropy(logits, labels, self.config.run.label_smoothing)
         for optimizer in self.optimizers:
             optimizer.zero_grad()
         if not loss.isfinite():

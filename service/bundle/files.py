@@ -13,6 +13,7 @@ from service.bundle.lexicon import SHORTLIST_NAME, Lexicon
 from service.bundle.manifest import FORMAT_VERSION, FileRecord, Manifest
 from service.bundle.records import parse_json, read_record, to_json
 from service.errors import BundleError
+from service.reading import read_regular
 
 MANIFEST_NAME = "bundle.json"
 MAX_MANIFEST_BYTES = 2**20
@@ -102,8 +103,7 @@ def _read_manifest(directory: Path) -> tuple[Manifest | None, list[str]]:
     try:
         if fault := _place_fault(directory, MANIFEST_NAME):
             return None, [f"{MANIFEST_NAME} {fault}"]
-        with (directory / MANIFEST_NAME).open("rb") as file:
-            data = file.read(MAX_MANIFEST_BYTES + 1)
+        data = read_regular(directory / MANIFEST_NAME, MAX_MANIFEST_BYTES + 1)
     except OSError as exc:
         return None, [f"{MANIFEST_NAME} can't be read: {exc.strerror}"]
     if len(data) > MAX_MANIFEST_BYTES:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from service.bundle.files import MANIFEST_NAME, MAX_MANIFEST_BYTES
 from service.errors import ConfigError
+from service.reading import read_regular
 
 _DIGITS = re.compile(r"([0-9]+)")
 
@@ -70,8 +71,7 @@ def natural(name: str) -> tuple[str | int, ...]:
 
 def _stamp(path: Path) -> Stamp | None:
     try:
-        with (path / MANIFEST_NAME).open("rb") as file:
-            manifest = file.read(MAX_MANIFEST_BYTES + 1)
+        manifest = read_regular(path / MANIFEST_NAME, MAX_MANIFEST_BYTES + 1)
         places = sorted([*path.glob("*.*"), *path.glob("*/*.onnx")])
         stats = [(str(place.relative_to(path)), place.lstat()) for place in places]
     except OSError:

@@ -45,10 +45,20 @@ def admin(options: argparse.Namespace) -> int:
 
 
 def table(rows: Sequence[Sequence[str]]) -> Iterable[str]:
-    """Lines with the cells of a column below each other; the last one is as long as it is."""
+    """Lines with the cells of a column below each other; the last one is as long as it is.
+
+    Control characters are escaped: a folder's name must neither break a line nor steer a terminal.
+    """
+    rows = [[*map(_printable, row)] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _printable(cell: str) -> str:
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in cell
+    )
 
 
 def _list(call: _Call, options: argparse.Namespace) -> list[Sequence[str]]:

@@ -17,7 +17,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """
     parser.add_argument(
         "--config",
-        type=Path,
+        type=_file,
         metavar="FILE.toml",
         help="file whose keys are these settings, spelled as in max_rows = 64; variables and flags"
         f" win over it [{FILE_VARIABLE}]",
@@ -36,6 +36,13 @@ def given_flags(arguments: argparse.Namespace) -> dict[str, str]:
     """The flags that were on the command line: text by field name."""
     names = {option.name for option in fields(ServerConfig)}
     return {name: text for name, text in vars(arguments).items() if name in names}
+
+
+def _file(text: str) -> Path:
+    """The path that a flag names; an empty one would be the working directory."""
+    if not text:
+        raise argparse.ArgumentTypeError("is empty: name a file, or leave the flag out")
+    return Path(text)
 
 
 def _metavar(option: Field[Any]) -> str:

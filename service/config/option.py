@@ -45,7 +45,7 @@ def from_text(option: Field[Any], text: str) -> Any:
             return kind(text)
         except ValueError:
             raise ValueError(f"expected {_EXPECTED[kind]}") from None
-    return Path(text) if issubclass(kind, Path) else text
+    return _path(text) if issubclass(kind, Path) else text
 
 
 def from_toml(option: Field[Any], value: object) -> Any:
@@ -57,7 +57,18 @@ def from_toml(option: Field[Any], value: object) -> Any:
         fits = isinstance(value, str)
     if not fits:
         raise ValueError(f"expected {_EXPECTED.get(kind, 'a string')}")
-    return kind(value)
+    return _path(str(value)) if issubclass(kind, Path) else kind(value)
+
+
+def shown(value: object) -> str:
+    """A value that was given, as messages quote it."""
+    return "empty" if value == "" else repr(value)
+
+
+def _path(text: str) -> Path:
+    if not text:
+        raise ValueError("expected a path; . is the working directory")
+    return Path(text)
 
 
 def out_of_range(option: Field[Any], value: Any) -> Iterator[str]:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from service.config.option import PREFIX, flag, from_text, from_toml, variable
+from service.config.option import PREFIX, flag, from_text, from_toml, shown, variable
 
 FILE_VARIABLE = variable("config")
 # The client's: whoever sets it for all that run on a machine sets it for a server too.
@@ -48,7 +48,7 @@ def collect(
             try:
                 values[option.name] = from_text(option, text)
             except ValueError as error:
-                faults.append(f"{origin} is {text!r}: {error}")
+                faults.append(f"{origin} is {shown(text)}: {error}")
     return values, faults
 
 
@@ -76,7 +76,7 @@ def _read(file: Path, known: Mapping[str, Field[Any]]) -> tuple[dict[str, Any], 
         except KeyError:
             faults.append(f"{file}: {key} is not a setting" + _hint(key, known))
         except ValueError as error:
-            faults.append(f"{file}: {key} is {value!r}: {error}")
+            faults.append(f"{file}: {key} is {shown(value)}: {error}")
     return values, faults
 
 

@@ -25,7 +25,7 @@ class AdminServicer(AdminServiceServicer):
     async def ListBundles(
         self, request: pb.ListBundlesRequest, context: _Context
     ) -> pb.ListBundlesResponse:
-        return pb.ListBundlesResponse(bundles=map(_bundle, self._catalog.bundles()))
+        return await answered(self._list(), context)
 
     async def Unload(self, request: pb.UnloadRequest, context: _Context) -> pb.UnloadResponse:
         return await answered(self._unload(request), context)
@@ -33,6 +33,9 @@ class AdminServicer(AdminServiceServicer):
     async def _reload(self) -> pb.ReloadResponse:
         report = await self._catalog.reload()
         return pb.ReloadResponse(changes=map(_change, report.changes))
+
+    async def _list(self) -> pb.ListBundlesResponse:
+        return pb.ListBundlesResponse(bundles=map(_bundle, self._catalog.bundles()))
 
     async def _unload(self, request: pb.UnloadRequest) -> pb.UnloadResponse:
         status = await self._catalog.unload(request.model, request.version)
@@ -46,19 +49,24 @@ def add_admin(server: grpc.aio.Server, catalog: Catalog) -> None:
 
 def _bundle(status: BundleStatus) -> pb.Bundle:
     return pb.Bundle(
-        folder=status.folder,
+        folder=_as_text(status.folder),
         model=status.name,
         version=status.version,
         state=f"BUNDLE_STATE_{status.state.value}",
-        reason=status.reason,
+        reason=_as_text(status.reason),
     )
 
 
 def _change(change: Change) -> pb.FolderChange:
     return pb.FolderChange(
-        folder=change.folder,
+        folder=_as_text(change.folder),
         outcome=f"FOLDER_OUTCOME_{change.outcome.value}",
         model=change.name,
         version=change.version,
-        reason=change.reason,
+        reason=_as_text(change.reason),
     )
+
+
+def _as_text(name: str) -> str:
+    r"""A folder's name, or what quotes one; bytes that aren't UTF-8 are spelled as in `\xff`."""
+    return name.encode(errors="surrogateescape").decode(errors="backslashreplace")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from service.errors import ConfigError
+from service.reading import read_regular
 
 SUBJECT = "TLS"
 
@@ -26,7 +27,7 @@ def read_pems(files: Iterable[PemFile]) -> list[bytes]:
     faults, contents = list[str](), list[bytes]()
     for file in files:
         try:
-            contents.append(file.path.read_bytes())
+            contents.append(read_regular(file.path))
         except OSError as error:
             faults.append(f"{file}: {error.strerror}")
     if faults:

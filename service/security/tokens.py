@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from service.errors import ConfigError
+from service.reading import read_regular
 
 MIN_CHARACTERS = 16
 _SUBJECT = "--tokens-file"
@@ -59,7 +60,7 @@ class Tokens:
     def _read(self) -> bool:
         """Whether the file has changed; if so its tokens are in force. Raises ConfigError."""
         try:
-            content = self._path.read_bytes()
+            content = read_regular(self._path)
         except OSError as error:
             raise ConfigError(_SUBJECT, [f"{self._path}: {error.strerror}"]) from error
         seen = hashlib.sha256(content).digest()

@@ -112,16 +112,18 @@ class Scorer:
         return [self._pair(index, pair) for index, pair in enumerate(pairs)]
 
     def _pair(self, index: int, pair: Pair) -> _Read:
-        if not pair.source.strip():
-            raise InvalidArgument(f"pairs[{index}].source is blank; there is nothing to translate")
         limits, name = self._limits, f"pairs[{index}]"
-        return _Read(
+        read = _Read(
             self._tokens(f"{name}.source", self._source, pair.source, limits.max_source_tokens),
             self._tokens(f"{name}.target", self._target, pair.target, limits.max_target_tokens),
         )
+        # Zero-width characters are no white space, but no tokens either.
+        if not read.source:
+            raise InvalidArgument(f"{name}.source is blank; there is nothing to translate")
+        return read
 
     def _tokens(self, name: str, tokenizer: Tokenizer, text: str, limit: int) -> tuple[Token, ...]:
-        if len(text) <= limit * MAX_CHARACTERS_A_TOKEN:
+        if len(text.strip()) <= limit * MAX_CHARACTERS_A_TOKEN:
             tokens = tokenizer.encode_tokens(text)
             if len(tokens) < limit:
                 return tuple(tokens)

@@ -22,40 +22,35 @@ class Wording:
     def prefix(self, text: str) -> tuple[int, ...]:
         """What `DecodingOptions.prefix` is for a translation that begins with a text.
 
-        Raises InvalidArgument for one that is longer than any translation.
+        Empty is none. Raises InvalidArgument for one that is blank, or longer than any translation.
         """
-        limit = self.limits.max_target_tokens
-        if len(text) <= limit * MAX_CHARACTERS_A_TOKEN:
-            ids = self.tokenizer.encode(text)
-            if len(ids) <= limit:
-                return tuple(ids)
-        raise InvalidArgument(f"prefix has more than {limit} tokens, the limit; shorten it")
+        return self._ids("prefix", text, self.limits.max_target_tokens) if text else ()
 
     def sequences(self, texts: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         """What `DecodingOptions.suppress_sequences` is for these texts.
 
-        Raises InvalidArgument for too many, and names one that is empty or too long.
+        Raises InvalidArgument for too many, and names one that is blank or too long.
         """
         if len(texts) > MAX_SUPPRESSED_SEQUENCES:
             raise InvalidArgument(
                 f"suppress_sequences has {len(texts)} entries, the limit is "
                 f"{MAX_SUPPRESSED_SEQUENCES}; send fewer"
             )
-        return tuple(self._sequence(index, text) for index, text in enumerate(texts))
+        return tuple(
+            self._ids(f"suppress_sequences[{index}]", text, MAX_SEQUENCE_LENGTH)
+            for index, text in enumerate(texts)
+        )
 
     @property
     def unknown_ids(self) -> tuple[int, ...]:
         """What `DecodingOptions.suppress_tokens` is where every character has to be known."""
         return tuple(sorted(id for id in self.tokenizer.unknown_ids if id >= 0))
 
-    def _sequence(self, index: int, text: str) -> tuple[int, ...]:
-        limit = MAX_SEQUENCE_LENGTH
+    def _ids(self, name: str, text: str, limit: int) -> tuple[int, ...]:
         if len(text) <= limit * MAX_CHARACTERS_A_TOKEN:
             ids = self.tokenizer.encode(text)
-            if 1 <= len(ids) <= limit:
-                return tuple(ids)
             if not ids:
-                raise InvalidArgument(f"suppress_sequences[{index}] is blank; leave it out")
-        raise InvalidArgument(
-            f"suppress_sequences[{index}] has more than {limit} tokens, the limit; shorten it"
-        )
+                raise InvalidArgument(f"{name} is blank; leave it out")
+            if len(ids) <= limit:
+                return tuple(ids)
+        raise InvalidArgument(f"{name} has more than {limit} tokens, the limit; shorten it")

@@ -1,6 +1,7 @@
 """The admin rpcs and their command, on a real server."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,6 +67,19 @@ def test_versions_are_installed_listed_and_taken_out_again(
     spoil(directory / "it-3")
     code, [_, *_, failed] = admin(server, "reload")
     assert code == 1 and failed.startswith("it-3 FAILED fp32/step.onnx has ")
+
+
+def test_a_folder_whose_name_is_no_text_is_shown_escaped(
+    server: RunningServer, directory: Path
+) -> None:
+    for name in (b"no-\xff-utf-8", b"two\nlines"):
+        folder = directory / os.fsdecode(name)
+        folder.mkdir()
+        (folder / "bundle.json").touch()
+    for action in ("reload", "list"):
+        _, lines = admin(server, action)
+        folders = [line.split()[0] for line in lines if "is no strict JSON" in line]
+        assert folders == [r"no-\xff-utf-8", r"two\nlines"]
 
 
 def test_the_last_model_stays_and_the_command_says_so(server: RunningServer) -> None:

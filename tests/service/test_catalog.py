@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import shutil
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -355,6 +356,25 @@ def test_a_server_starts_with_what_is_good_and_says_what_is_broken(
             shutil.rmtree(directory / "it-3")
             await catalog.reload()
             assert serving(catalog) == [(NAME, "3"), (NAME, "1")] and faults(metrics) == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_pipe_in_the_place_of_a_manifest_is_waited_for_neither_at_the_start_nor_later(
+    directory: Path,
+) -> None:
+    def pipe_at(folder: Path) -> None:
+        folder.mkdir()
+        os.mkfifo(folder / "bundle.json")
+
+    async def scenario() -> None:
+        pipe_at(directory / "a-pipe")
+        async with loaded(directory) as catalog:
+            pipe_at(directory / "another")
+            failed = (await catalog.reload()).having(Outcome.FAILED)
+            assert [change.folder for change in failed] == ["a-pipe", "another"]
+            assert all("no regular file" in change.reason for change in failed)
+            assert serving(catalog) == [(NAME, "1")]
 
     asyncio.run(scenario())
 

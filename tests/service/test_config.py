@@ -230,6 +230,20 @@ def test_an_age_that_grpc_cannot_count_is_refused(value: str) -> None:
     assert fault.endswith("expected at least 0 and at most 2147483")
 
 
+def test_an_empty_path_is_refused_and_not_the_working_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, "models = ''")
+    assert faults_of(ServerConfig.load, {"models": ""}, {"NMT_MODELS": ""}, file) == (
+        f"{file}: models is empty: expected a path; . is the working directory",
+        "NMT_MODELS is empty: expected a path; . is the working directory",
+        "--models is empty: expected a path; . is the working directory",
+    )
+    with pytest.raises(SystemExit):
+        parse("--config", "")
+    assert "--config: is empty" in capsys.readouterr().err
+
+
 def test_an_empty_host_is_refused() -> None:
     [fault] = faults_of(ServerConfig.load, {}, {"NMT_HOST": ""})
     assert fault.startswith("--host is empty")

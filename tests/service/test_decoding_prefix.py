@@ -1,5 +1,6 @@
 """A given beginning: forced, biased, a whole translation, and alternatives after it."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -102,6 +103,17 @@ def test_a_strong_bias_is_a_prefix_and_a_weak_one_is_none() -> None:
         )
         assert strong == forced
         assert weak == free
+
+
+def test_any_bias_from_above_zero_to_below_one_is_computed_without_a_warning() -> None:
+    biased = DecodingOptions(prefix=(7, 7, 3), max_length=12)
+    free, forced = replace(biased, prefix=()), biased
+    for beta, like in ((5e-324, free), (1e-300, free), (math.nextafter(1, 0), forced)):
+        for source in SOURCES:
+            (found,) = alone(LARGE, source, replace(biased, prefix_bias_beta=beta))
+            (expected,) = alone(LARGE, source, like)
+            assert found.ids == expected.ids
+            assert np.isfinite(found.token_log_probs).all()
 
 
 def test_bias_ends_where_a_beam_leaves_the_prefix() -> None:

@@ -97,7 +97,7 @@ def test_words_are_put_into_the_ids_of_the_target() -> None:
 
 
 def test_an_empty_prefix_is_none() -> None:
-    assert asked(pb.DecodingOptions(prefix=" \n")).prefix == ()
+    assert asked(pb.DecodingOptions(prefix="")).prefix == ()
 
 
 @pytest.mark.parametrize(
@@ -105,6 +105,8 @@ def test_an_empty_prefix_is_none() -> None:
     [
         (pb.DecodingOptions(prefix="a dog " * 60), "prefix has more than 80 tokens"),
         (pb.DecodingOptions(prefix="x" * 10**6), "prefix has more than 80 tokens"),
+        (pb.DecodingOptions(prefix="   "), "prefix is blank; leave it out"),
+        (pb.DecodingOptions(prefix="\u200b"), "prefix is blank; leave it out"),
         (pb.DecodingOptions(prefix="a man", max_length=1), r"prefix has \d+ tokens but max_length"),
         (pb.DecodingOptions(prefix_bias_beta=0.5), "prefix is empty"),
         (pb.DecodingOptions(suppress_sequences=["a"] * 257), "suppress_sequences has 257 entries"),

@@ -1,6 +1,7 @@
 """Files of tokens and certificates: what is read, what is refused, and what a change does."""
 
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,12 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "tokens"
     path.write_text(f"{TOKEN}\n")
     return path
+
+
+def pipe(path: Path) -> None:
+    """Puts a pipe in the place of a file; nobody ever writes to it."""
+    path.unlink()
+    os.mkfifo(path)
 
 
 @pytest.fixture
@@ -73,7 +80,8 @@ def test_a_changed_file_of_tokens_holds_after_a_second(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "spoil", [Path.unlink, lambda file: file.write_text(""), lambda file: file.write_text("short")]
+    "spoil",
+    [Path.unlink, pipe, lambda file: file.write_text(""), lambda file: file.write_text("short")],
 )
 def test_a_file_of_tokens_that_is_spoiled_later_changes_nothing_and_is_logged_once(
     spoil: Callable[[Path], object], file: Path, caplog: pytest.LogCaptureFixture
@@ -86,6 +94,7 @@ def test_a_file_of_tokens_that_is_spoiled_later_changes_nothing_and_is_logged_on
     [record] = caplog.records
     assert record.levelno == logging.ERROR and str(file) in record.getMessage()
     assert "short" not in record.getMessage()
+    file.unlink(missing_ok=True)
     file.write_text(OTHER)
     clock.now = 4.0
     assert OTHER in tokens and TOKEN not in tokens
@@ -101,6 +110,7 @@ def test_no_token_is_kept_in_memory(file: Path) -> None:
         (lambda pems: pems.certificate.unlink(), "--tls-certificate {certificate}: No such file"),
         (lambda pems: pems.key.unlink(), "--tls-key {key}: No such file"),
         (lambda pems: pems.client_ca.unlink(), "--tls-client-ca {client_ca}: No such file"),
+        (lambda pems: pipe(pems.key), "--tls-key {key}: not a regular file"),
         (lambda pems: pems.certificate.write_text("?"), "--tls-certificate {certificate}: no cert"),
         (lambda pems: pems.key.write_text("?"), "--tls-key {key}: no private key"),
         (
@@ -161,6 +171,16 @@ def test_a_broken_pair_changes_nothing_and_is_logged_once_with_the_reason(
     assert certificates.renewed() is None
     pems.rotate()
     assert certificates.renewed() is not None
+
+
+def test_a_pipe_in_the_place_of_a_certificate_changes_nothing_and_is_logged_once(
+    pems: Pems, caplog: pytest.LogCaptureFixture
+) -> None:
+    certificates = Certificates(str(pems.certificate), str(pems.key)).shown()
+    pipe(pems.certificate)
+    assert certificates.renewed() is None and certificates.renewed() is None
+    [record] = caplog.records
+    assert f"{pems.certificate}: not a regular file" in record.getMessage()
 
 
 def test_every_port_hears_of_a_rotation_once(pems: Pems) -> None:

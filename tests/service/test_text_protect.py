@@ -1,5 +1,7 @@
 """What is found in a text and hidden from the model."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,6 +59,19 @@ def test_signs_that_only_look_like_placeholders_are_text(text: str) -> None:
 @pytest.mark.parametrize("around", ["{}", "See {}.", "({})", "“{}”, he said", "{}!"])
 def test_addresses_are_hidden_without_the_signs_around_them(address: str, around: str) -> None:
     assert hidden(around.format(address), Kind.ADDRESS) == [address]
+
+
+@pytest.mark.parametrize("sign", ["-", "+", ".", "...", "--", "1", "1."])
+@pytest.mark.parametrize("protection", [Protection(), Protection(html=True)])
+@pytest.mark.parametrize("address", ["https://e.com/a?b=c", "mailto:me@a.org", "www.a.museum/b"])
+def test_an_address_is_whole_behind_a_sign(address: str, protection: Protection, sign: str) -> None:
+    masked = protect(f"The car {sign}{address} is red.", protection)
+    assert [part.output.removeprefix(sign) for part in masked.parts] == [address]
+
+
+@pytest.mark.parametrize("text", ["Thanks .@me", "So -@me", "at...example.com", "see .example.com"])
+def test_a_name_is_an_address_behind_a_sign(text: str) -> None:
+    assert hidden(text, Kind.ADDRESS) == [re.findall(r"@me|example.com", text)[0]]
 
 
 def test_addresses_are_hidden_unasked() -> None:
@@ -171,12 +186,26 @@ def test_spans_lead_from_what_the_model_sees_to_what_the_caller_wrote() -> None:
 @pytest.mark.parametrize(
     "html",
     ["<script>if (a < b) {}</script>", "<style>b {}</style>", "<pre>a  b</pre>", "<!-- a <b> -->",
-     "<svg><path/></svg>", "<div translate='no'>a <b>c</b></div>", "<!doctype html>", "<?xml a?>"],
+     "<svg><path/></svg>", "<div translate='no'>a <b>c</b></div>", "<!doctype html>", "<?xml a?>",
+     "<script>a</script\n>", "<STYLE>b</Style x>", "<script>'</scripts>'</script>", "<script/>",
+     "<!-->", "<!--->", "<!-- a --!>"],
 )  # fmt: skip
 def test_what_is_no_text_is_one_tag(html: str) -> None:
     masked = protect(f"See {html} this", HTML)
     assert [masked.source[t.start : t.end] for t in masked.tags] == [html]
     assert masked.text.split() == ["See", "this"]
+
+
+@pytest.mark.parametrize(
+    "html",
+    ["<script>if (a < b)", "<style>b {}", "<!-- a <b>c</b>", "<script></p>",
+     '<script src="a"><script>', "<style></script>", "<!-- a -- >"],
+)  # fmt: skip
+def test_what_is_no_text_reaches_to_the_end_if_nobody_closes_it(html: str) -> None:
+    html += "\nSee <b>this</b> https://a.org."
+    masked = protect(f"The car.{html}", HTML)
+    assert [masked.source[t.start : t.end] for t in masked.tags] == [html]
+    assert masked.text.split() == ["The", "car."]
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from service.text.protect import FOUND_KINDS, Protection, protect
 GLOSSARY = {"engine": "moteur", "a": "b"}
 HTML = Protection(FOUND_KINDS, html=True, glossary=GLOSSARY)
 LENGTH = 100_000
-PIECES = ["<b>", '<a "', "<!--", "</b>", "<code>", "{", "{x} ", "a.", "a-", "1,", "a@", "a@b.c ",
-          " ", "www.", "://", "&amp;", "engine ", "a ", "<"]  # fmt: skip
+PIECES = ["<b>", '<a "', "<!---->", "<pre>", "<svg a>", "<?", "<script/>", "</script ", "</b>",
+          "<code>", "{", "{x} ", "a.", "a-", "a1+", "1,", "a@", "a@b.c ", " ", "www.", "://",
+          "&amp;", "engine ", "a ", "<"]  # fmt: skip
 
 
 class Stopped(Exception):
@@ -33,10 +34,24 @@ class Counter:
         "<code>" * 9000 + "</code>" * 9000,
         "<b>" * 9000 + "x" + "</b>" * 9000,
         "a.org/" + ")" * LENGTH,
+        "<script>" * LENGTH,
+        "<style>" + "</style " * LENGTH,
+        "<pre>" + "</pre <pre>" * LENGTH,
+        "<!--" * LENGTH,
+        "<!-- --" * LENGTH,
     ],
-    ids=["code in code", "one in another", "brackets"],
+    ids=[
+        "code in code",
+        "one in another",
+        "brackets",
+        "scripts",
+        "ends without an end",
+        "elements whose ends have none",
+        "comments",
+        "comments that nearly end",
+    ],
 )
-def test_deep_nesting_takes_linear_time(html: str) -> None:
+def test_nesting_and_what_has_no_end_take_linear_time(html: str) -> None:
     assert len(protect(html, HTML).text) < len(html)
 
 

@@ -124,10 +124,21 @@ def test_attention_of_a_score_speaks_of_the_two_texts(translator: Translator) ->
     assert scores(translator, TARGETS[0])[0].attention is None
 
 
+@pytest.mark.parametrize("blank", [" \n", "\u200b", "\u202e", "\u00ad"])
+def test_a_blank_target_is_scored_as_an_empty_one(translator: Translator, blank: str) -> None:
+    (empty, score) = scores(translator, "", blank, ranking=Ranking(attention=True))
+    assert score.log_prob == pytest.approx(empty.log_prob, abs=1e-4)
+    assert score.attention is not None and score.attention.weights.shape[0] == 0
+
+
 @pytest.mark.parametrize(
     ("pair", "fault"),
     [
         (Pair(" \n", "x"), r"pairs\[1\].source is blank"),
+        (Pair(" " * 10**4, "x"), r"pairs\[1\].source is blank"),
+        (Pair("\u200b", "x"), r"pairs\[1\].source is blank"),
+        (Pair("\u202e", "x"), r"pairs\[1\].source is blank"),
+        (Pair("\u00ad", "x"), r"pairs\[1\].source is blank"),
         (Pair("zebra " * 60, "x"), r"pairs\[1\].source has more than 48 tokens"),
         (Pair("x" * 10**6, "x"), r"pairs\[1\].source has more than 48 tokens"),
         (Pair("A man.", "zebra " * 60), r"pairs\[1\].target has more than 80 tokens"),

@@ -57,38 +57,6 @@ def with_distilled(config: TrainingConfig, distilled: str) -> TrainingConfig:
     return replace(config, data=replace(config.data, distilled=distilled))
 
 
-def test_the_sharp_steps_fit_the_corpus_more_closely(config_path: Path, tmp_path: Path) -> None:
-    def loss_of(sharp_steps: int) -> float:
-        config = load_config(config_path)
-        config = replace(config, run=replace(config.run, total_steps=60, sharp_steps=sharp_steps))
-        trainer = start(config, tmp_path / str(sharp_steps))
-        assert trainer.run()
-        return trainer.validate().loss
-
-    assert loss_of(20) < loss_of(0)
-
-
-def test_what_came_before_the_sharp_steps_is_not_the_best_of_them(
-    config_path: Path, tmp_path: Path
-) -> None:
-    config = load_config(config_path)
-    run = replace(config.run, total_steps=4, sharp_steps=2, validate_every_steps=1)
-    trainer = start(replace(config, run=run), tmp_path / "run")
-    trainer.progress.best_bleu = 100.0
-    assert trainer.run()
-    assert trainer.progress.best_bleu < 100.0
-
-
-def test_nothing_is_dropped_in_the_sharp_steps(config_path: Path, tmp_path: Path) -> None:
-    config = load_config(config_path)
-    config = replace(config, run=replace(config.run, total_steps=2, sharp_steps=1))
-    trainer = start(config, tmp_path / "run")
-    drops = [part for part in trainer.model.modules() if isinstance(part, ByteDropout)]
-    assert any(drop.p > 0 for drop in drops)
-    assert trainer.run()
-    assert all(drop.p == 0 for drop in drops)
-
-
 @pytest.mark.parametrize("optimizer", ["adam", "muon"])
 def test_training_lowers_the_validation_loss(
     config: TrainingConfig, tmp_path: Path, optimizer: str

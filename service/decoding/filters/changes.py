@@ -85,7 +85,8 @@ class PrefixBias:
 
     def __init__(self) -> None:
         self._prefixes = _Prefixes()
-        self._betas = PerSlot(np.float32)
+        # In float32 the least betas would be 0 and the greatest 1, whose logarithms are infinite.
+        self._betas = PerSlot(np.float64)
 
     def join(self, slot: int, options: DecodingOptions, source_length: int) -> bool:
         self._prefixes.put(slot, options.prefix if options.prefix_bias_beta else ())

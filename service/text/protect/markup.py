@@ -2,7 +2,8 @@
 
 Reads what people write rather than validates: crossed and lonely tags are tags without a partner.
 Comments, declarations and elements of which the inside is no text (`script`) are one tag as a
-whole. Takes linear time for any text.
+whole. Of those that nobody closes, a comment, `script` and `style` reach to the end of the text, as
+in a browser. Takes linear time for any text.
 """
 
 import re
@@ -37,7 +38,21 @@ _MARKUP = re.compile(
     r"""|![a-z][^<>]*+>)""",
     re.IGNORECASE,
 )
-_ENDS = {"!--": "-->", "![CDATA[": "]]>", "?": "?>"}
+# Where that ends which is one tag as a whole; `\Z` if a browser goes on to the end of the text.
+# The end of an element matches wherever it begins, or a search would go on behind each try.
+_END_OF_ELEMENT = r"</{}(?![^\s/>])[^>]*+>?"
+_ENDS = {
+    opening: re.compile(end, re.IGNORECASE)
+    for opening, end in {
+        "!--": r"--!?>|\Z",
+        "![CDATA[": r"\]\]>",
+        "?": r"\?>",
+        "pre": _END_OF_ELEMENT.format("pre"),
+        "script": _END_OF_ELEMENT.format("script") + r"|\Z",
+        "style": _END_OF_ELEMENT.format("style") + r"|\Z",
+        "svg": _END_OF_ELEMENT.format("svg"),
+    }.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +114,15 @@ def _scan(text: str, check: Check) -> Iterator[Tag]:
         position = match.end()
         name = (match["name"] or "").lower()
         if special := match["special"]:
-            end = _find(text, _ENDS[special], position, endless)
+            # `<!-->` is a whole comment.
+            inside = start + len("<!") if special == "!--" else position
+            end = _find_end(text, special, inside, endless)
             if end is not None:
-                yield Tag(match.start(), end, "", is_empty=True)
+                yield Tag(start, end, "", is_empty=True)
                 position = end
-        elif name in _RAW and not match["slash"]:
-            end = _find(text, f"</{name}>", position, endless)
-            position = end or position
-            yield Tag(match.start(), position, name, is_empty=True)
+        elif name in _RAW and not match["slash"] and not match[0].endswith("/>"):
+            position = _find_end(text, name, position, endless) or position
+            yield Tag(start, position, name, is_empty=True)
         else:
             yield _tag(match, name)
 
@@ -120,13 +136,13 @@ def _tag(match: re.Match[str], name: str) -> Tag:
     return Tag(start, end, name, is_empty=is_empty, is_verbatim=is_verbatim and not is_empty)
 
 
-def _find(text: str, closing: str, position: int, endless: set[str]) -> int | None:
-    """Return where the next `closing` ends; one that is missing is searched for only once."""
-    if closing in endless:
+def _find_end(text: str, opening: str, position: int, endless: set[str]) -> int | None:
+    """Return where what was opened ends; an end that is missing is searched for only once."""
+    if opening in endless:
         return None
-    match = re.compile(re.escape(closing), re.IGNORECASE).search(text, position)
+    match = _ENDS[opening].search(text, position)
     if match is None:
-        endless.add(closing)
+        endless.add(opening)
         return None
     return match.end()
 

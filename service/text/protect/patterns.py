@@ -33,10 +33,10 @@ _URL_CHARACTER = rf"""[^\s<>"«»“”、。，；：！？（）【】「」{T
 _DOMAIN = r"(?:com|org|net|edu|gov|info|io|dev|app|eu|uk|ca|fr|de|ch|nl|br|cn|jp|ru)"
 _ADDRESS = re.compile(
     rf"""
-      (?<![a-z0-9+.-]) (?: [a-z][a-z0-9+.-]{{0,30}} :// | mailto: | www\. ) {_URL_CHARACTER}++
+      (?<![a-z]) (?: [a-z][a-z0-9+.-]{{0,30}}+ :// | mailto: | www\. ) {_URL_CHARACTER}++
     | (?<![\w.+-]) [\w.+-]{{1,64}}+ @ [\w-]{{1,63}}+ (?: \. [\w-]{{1,63}}+ )++
-    | (?<![\w.@%+-]) @ [a-z_] (?: [.-]? \w )*+                      # @name
-    | (?<![\w.@-]) (?: [a-z0-9-]{{1,63}} \. ){{1,5}} {_DOMAIN} (?![\w-])
+    | (?<![\w@%]) (?<![\w%][.+-]) @ [a-z_] (?: [.-]? \w )*+        # @name
+    | (?<![\w@-]) (?<!\w\.) (?: [a-z0-9-]{{1,63}} \. ){{1,5}} {_DOMAIN} (?![\w-])
       (?: [/?\#] {_URL_CHARACTER}*+ )?
     """,
     re.VERBOSE | re.IGNORECASE,
