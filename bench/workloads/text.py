@@ -29,7 +29,6 @@ from service.translator.windows import MAX_AT_ONCE, decoded
 from service.translator.writer import Writer, translations
 
 DIRECT, TRANSLATOR = "tokenizer and engine", "translator"
-_GREEDY = DecodingOptions()
 _MAX_PLAIN_LENGTH = 200
 _LONG = 1 << 20
 _LONG_TEXTS = {
@@ -71,11 +70,13 @@ class _Plain:
     def __init__(self, bundle: Bundle, engine: Engine) -> None:
         self._manifest, self._engine = bundle.manifest, engine
         self._translator = Translator(bundle, engine)
+        limit = min(DecodingOptions().max_length, bundle.manifest.limits.max_target_tokens)
+        self._greedy = DecodingOptions(max_length=limit)
         self._source = Tokenizer.from_bytes(bundle.tokenizer_bytes("source"))
         self._target = Tokenizer.from_bytes(bundle.tokenizer_bytes("target"))
 
     async def translated(self, texts: Sequence[str]) -> list[str]:
-        found = await self._translator.translate_async(texts, _GREEDY)
+        found = await self._translator.translate_async(texts, self._greedy)
         return [translation.text for translation in found]
 
     async def direct(self, texts: Sequence[str]) -> list[str]:
@@ -85,7 +86,7 @@ class _Plain:
     async def decoded(self, texts: Sequence[str]) -> list[list[Hypothesis]]:
         eos = self._manifest.special_ids.eos
         sources = [[*self._source.encode(text), eos] for text in texts]
-        async with aclosing(decoded(self._engine, sources, _GREEDY, None)) as windows:
+        async with aclosing(decoded(self._engine, sources, self._greedy, None)) as windows:
             return [hypotheses async for window in windows for hypotheses in window]
 
     def work(self, sentences: Sequence[str]) -> dict[str, Callable[[], object]]:
