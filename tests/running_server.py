@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from select import select
 from threading import Event
+from typing import TypeVar
 from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -22,6 +23,7 @@ _BANNER = re.compile(
     r"(, health on localhost:(?P<health_port>\d+))?(, admin on localhost:(?P<admin_port>\d+))?;"
 )
 _PATIENCE = 30  # seconds
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,13 @@ class RunningServer:
         return self.log_file.read_text()
 
 
-def eventually(condition: Callable[[], object]) -> None:
-    """Returns once it is so; fails if that takes too long."""
+def eventually(condition: Callable[[], _Value]) -> _Value:
+    """What there is once there is something; fails if that takes too long."""
     deadline, pause = time.monotonic() + _PATIENCE, Event()
-    while not condition():
+    while not (value := condition()):
         assert time.monotonic() < deadline, "it was in vain"
         pause.wait(0.01)
+    return value
 
 
 def run_service(

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,14 +134,14 @@ def test_a_query_of_the_dashboard_has_data(
     query: str, scraped: tuple[RunningServer, Prometheus]
 ) -> None:
     _, prometheus = scraped
-    eventually(lambda: prometheus.query(query))
+    assert eventually(lambda: prometheus.query(query))
 
 
 @needs_prometheus
 @pytest.mark.parametrize("record", RECORDED)
 def test_a_recorded_series_has_data(record: str, scraped: tuple[RunningServer, Prometheus]) -> None:
     _, prometheus = scraped
-    eventually(lambda: prometheus.query(record))
+    assert eventually(lambda: prometheus.query(record))
 
 
 @needs_prometheus
@@ -149,6 +150,8 @@ def test_an_alert_is_evaluated_on_series_that_a_server_has(
     alert: str, scraped: tuple[RunningServer, Prometheus]
 ) -> None:
     _, prometheus = scraped
-    prometheus.query(ALERTS[alert]["expr"])
+    prometheus.query(ALERTS[alert]["expr"])  # which raises if it is no expression
     series = series_of(ALERTS[alert]["expr"])
-    eventually(lambda: all(map(prometheus.query, series)))
+    assert series
+    for name in series:
+        assert eventually(partial(prometheus.query, name))

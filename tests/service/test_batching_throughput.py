@@ -118,23 +118,29 @@ def test_what_is_in_flight_comes_first(batcher: Batcher) -> None:
     loads = [Load(16, 4, 2, num_tokens=50), Load(16)]
     refusal(batcher, request("late", 100, deadline=1.9), loads)
     batcher.add(request("patient", 100, deadline=2.1), 0.0, loads=loads)
+    assert batcher.num_tokens == 100
 
 
 def test_a_beam_counts_as_often_as_it_is_wide(batcher: Batcher) -> None:
     refusal(batcher, request("late", 100, deadline=3.9, beam_size=4), [])
     batcher.add(request("patient", 100, deadline=4.1, beam_size=4), 0.0)
+    assert batcher.num_tokens == 100
 
 
 def test_another_width_takes_as_long_as_this_one(batcher: Batcher) -> None:
     batcher.add(request("wide", 1000, beam_size=4), 0.0)
     refusal(batcher, request("late", 100, deadline=1.9), [])
     batcher.add(request("patient", 100, deadline=2.1), 0.0)
+    assert batcher.num_tokens == 1100
 
 
 def test_a_large_request_is_no_reason_to_refuse_a_small_one(batcher: Batcher) -> None:
     batcher.add(request("large", 9000), 0.0)
     batcher.admit(Load(1), (), 0.0)
+    before = batcher.num_tokens
+    refusal(batcher, request("large too", 900, deadline=0.3), [])
     batcher.add(request("small", 20, deadline=0.3), 0.0)
+    assert batcher.num_tokens == before + 20
 
 
 def test_what_a_request_adds_later_counts_and_what_it_added_before_is_started(

@@ -118,6 +118,7 @@ def test_nothing_refers_to_the_graphs_of_a_version_that_was_closed(
             await until(lambda: len(catalog.bundles()) == 1)
             gc.disable()
             await until(lambda: engine() is None)
+            assert engine() is None and serving(catalog) == [(NAME, "2")]
 
     try:
         asyncio.run(scenario())
@@ -509,10 +510,18 @@ def test_the_watch_finds_what_changes(directory: Path, versions: list[Bundle]) -
             shutil.rmtree(directory / "it")
             install(versions[2], directory / "it")
             await until(lambda: serving(catalog) == [(NAME, "3")])
+            assert not watch.done()
             watch.cancel()
 
     asyncio.run(scenario())
 
 
 def test_a_watch_of_zero_seconds_ends_at_once(directory: Path) -> None:
-    asyncio.run(Catalog(ServerConfig(models=directory, watch_seconds=0)).watch())
+    async def scenario() -> None:
+        watch = asyncio.create_task(
+            Catalog(ServerConfig(models=directory, watch_seconds=0)).watch()
+        )
+        await until(watch.done)
+        assert watch.exception() is None
+
+    asyncio.run(scenario())
