@@ -108,9 +108,9 @@ def test_a_sentence_longer_than_a_turn_gets_its_turn() -> None:
 @pytest.mark.parametrize("small", [True, False])
 def test_every_request_is_served_in_the_end_under_a_stream_of_others(small: bool) -> None:
     batcher = batcher_with(patient := request("patient", *[16] * 600))
-    for number in range(3000):
+    for number in range(6000):
         batcher.add(request(number, *[16] * (1 if small else 30)), now=0.0)
-        joined = admitted(batcher, max_rows=2 if small else 60)
+        joined = admitted(batcher, max_rows=1 if small else 30)
         patient = [sentence for sentence in patient if sentence not in joined]
         if not patient:
             break
