@@ -129,9 +129,10 @@ def test_a_worker_that_cannot_be_replaced_leaves_everything_to_its_fellow() -> N
     factory = Factory()
     engine = factory.engine(workers=2)
     models = [factory.succeed(), factory.succeed()]
-    futures = engine.submit_all([[5], [6]], GREEDY)
-    for _ in models:
+    futures = []
+    for source in ([5], [6]):  # one after the other: the worker that waits can't take the second
         factory.await_attempt()
+        futures += engine.submit_all([source], GREEDY)
         factory.gate.await_worker()
     models[0].fails = True
     factory.gate.open()
