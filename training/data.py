@@ -99,7 +99,14 @@ class TrainingSet:
                 f"none of {len(pairs)} pairs is fit to train on; see data.max_tokens = "
                 f"{config.max_tokens} and data.max_length_ratio = {config.max_length_ratio}"
             )
-        bounds = (config.max_tokens, config.max_length_ratio, config.batch_tokens)
+        repeats = [self._repeats(e) for e in examples if self._is_sound(e)]
+        self._epoch = np.repeat(np.arange(len(repeats)), repeats)
+        bounds = (
+            config.max_tokens,
+            config.max_length_ratio,
+            config.batch_tokens,
+            config.common_tokens,
+        )
         self.fingerprint = _fingerprint(vocabulary, bounds, augment, seed, self._pairs)
 
     def __len__(self) -> int:
@@ -108,11 +115,14 @@ class TrainingSet:
     def batches(self, epoch: int) -> list[list[Example]]:
         """Return the epoch's batches in training order; `collate` makes tensors of one."""
         random = np.random.default_rng([self._seed, epoch])
-        shuffled = [self._pairs[i] for i in random.permutation(len(self._pairs))]
+        shuffled = [self._pairs[i] for i in random.permutation(self._epoch)]
         examples = encode_pairs(self._tokenizer, augment(shuffled, self._augment, random))
         examples = self._split_pieces(examples, random)
         batches = bucket([e for e in examples if self._is_sound(e)], self._config.batch_tokens)
         return [batches[i] for i in random.permutation(len(batches))]
+
+    def _repeats(self, example: Example) -> int:
+        return max(1, int((self._config.common_tokens / len(example.target_ids)) ** 3))
 
     def _is_sound(self, example: Example) -> bool:
         lengths = (len(example.source_ids), len(example.target_ids))

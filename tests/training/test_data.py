@@ -141,6 +141,14 @@ def test_every_split_piece_is_replaced_by_the_two_that_spell_it(
         assert tokenizer.decode(halves) == tokenizer.decode(row)
 
 
+def test_short_pairs_are_seen_more_often(vocabulary: bytes, tokenizer: Tokenizer) -> None:
+    length = len(encode_pairs(tokenizer, PAIRS[:1])[0].target_ids)
+    for common_tokens, times in ((0, 1), (length, 1), (length + 1, 1), (2 * length, 8)):
+        data = replace(DATA, common_tokens=common_tokens)
+        [batch] = TrainingSet(PAIRS[:1], vocabulary, data, PLAIN, seed=1).batches(epoch=0)
+        assert len(batch) == times
+
+
 def test_pathological_pairs_are_dropped(vocabulary: bytes) -> None:
     bad = [Pair("cat", "Le chat est " * 10), Pair("x" * 60, "y" * 60), Pair("", "vide")]
     assert len(training_set(vocabulary, PAIRS + bad)) == len(PAIRS)
