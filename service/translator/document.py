@@ -1,6 +1,7 @@
 """A text on its way: the caller's, what is hidden of it, and the units that are decoded."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from service.text.protect import Masked, extent
 from service.text.rewriting import Span
@@ -20,9 +21,8 @@ class Document:
         return self.masked.text if self.masked else self.source
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Unit:
-    """A sentence of a document, or a part of one.
+class Unit(NamedTuple):
+    """A sentence of a document, or a part of one. A named tuple: there are many.
 
     start, end: its span in the document's text.
     text: what stands there, in the case that the model knows it in.

@@ -53,6 +53,7 @@ class Writer:
         self._language = manifest.target_language if no_break_spaces else ""
         self._attention = attention
         self._extras = extras
+        self._is_detailed = attention or extras != NO_EXTRAS
 
     @property
     def needs_attention(self) -> bool:
@@ -75,8 +76,7 @@ class Writer:
         return _ALIGNING_COST * (num_tokens + num_placed)
 
     def _is_simple(self, unit: Unit) -> bool:
-        wanted = self._attention or self._extras != NO_EXTRAS
-        return unit.is_plain and not wanted
+        return unit.is_plain and not self._is_detailed
 
     def _source_tokens(self, unit: Unit) -> list[Token]:
         tokens = self._source.encode_tokens(unit.read_text)
@@ -108,8 +108,7 @@ class Writer:
         decoded = Decoded(self._polished(text), _spans(target), _spans(source), weights)
         final = _put_back(unit, decoded)
         tokens, extras = _moved(target, final.target), self._extras
-        return replace(
-            _named(final.text, result),
+        return _named(final.text, result)._replace(
             attention=Attention(_moved(source, final.source), tokens, weights)
             if self._attention
             else None,

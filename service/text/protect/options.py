@@ -51,6 +51,10 @@ class Protection:
 
     def __bool__(self) -> bool:
         """Whether more is protected than addresses."""
+        return self._is_more
+
+    @cached_property
+    def _is_more(self) -> bool:
         return bool(self.kinds - {Kind.ADDRESS} or self.html or self.glossary)
 
     @property
