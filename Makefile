@@ -47,7 +47,7 @@ load: $(VENV)/.full  ## capacity and knee of a server: make load ADDRESS=localho
 	$(BIN)/python -m bench.load $(or $(ADDRESS),localhost:50051)
 
 proto: $(VENV)/.full  ## regenerate service/pb from proto/
-	$(BIN)/python -m grpc_tools.protoc -I service/pb=proto/nmt/v1 \
+	$(BIN)/python -m grpc_tools.protoc -I service/pb=proto/nmt/v1 -I proto \
 		--python_out=. --pyi_out=. --grpc_python_out=. \
 		service/pb/translation.proto service/pb/admin.proto
 

@@ -4,6 +4,7 @@ python -m export bundle CHECKPOINT DIRECTORY --valid FILE --test FILE [--train F
 python -m export verify BUNDLE --valid FILE
 python -m export rebuild BUNDLE DIRECTORY
 python -m export inspect BUNDLE
+python -m export align BUNDLE... --test FILE [--train FILE]
 """
 
 import argparse
@@ -16,18 +17,28 @@ from typing import Any
 
 import onnx
 
-from export.alignment import best_attention_layer
-from export.assemble import Description
+from export.alignment import (
+    Choice,
+    aligned_pairs,
+    by_agreement,
+    by_hand,
+    by_shared_pieces,
+    is_installed,
+    references_of,
+)
+from export.alignment.command import add_align, add_links
+from export.arguments import positive
+from export.assemble import ALIGNMENT, Description
 from export.build import Evidence, build_bundle
-from export.graphs import num_attention_layers
 from export.rebuild import GRAPHS, attention_layer_of, load_graph, network_of, rebuild
 from export.verify import EvalSet, ParityError, Tolerances, verify
 from service.bundle import PRECISIONS, Limits, read_bundle
 from service.errors import BundleError
-from training.checkpoint import load_translator
+from training.checkpoint import TrainedTranslator, load_translator
 from training.data import Example, encode_pairs, read_pairs
-from training.model import Translator
 from training.vocabulary import load_vocabulary
+
+_ALIGNED_PAIRS = 1000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_verify(commands.add_parser("verify", help="hold a bundle against its own weights"))
     _add_rebuild(commands.add_parser("rebuild", help="write a bundle's weights in float32"))
     _add_inspect(commands.add_parser("inspect", help="print what a bundle is"))
+    add_align(commands.add_parser("align", help="compare attention with an aligner's links"))
     options = parser.parse_args(arguments)
     try:
         options.command(options)
@@ -49,12 +61,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # 2: it was asked for something wrong, rather than that it failed.
         return 1 if isinstance(error, BundleError | ParityError) else 2
     return 0
-
-
-def _positive(text: str) -> int:
-    if (number := int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not at least 1")
-    return number
 
 
 def _add_bundle(parser: argparse.ArgumentParser) -> None:
@@ -69,18 +75,19 @@ def _add_bundle(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--train", type=Path, help="gzipped pairs to learn shortlists from; default: none"
     )
-    parser.add_argument("--max-source-tokens", type=_positive, default=256)
-    parser.add_argument("--max-target-tokens", type=_positive, default=256)
+    parser.add_argument("--max-source-tokens", type=positive, default=256)
+    parser.add_argument("--max-target-tokens", type=positive, default=256)
     parser.add_argument(
         "--preferred-source-tokens",
         type=int,
         default=32,
         help="longer sentences are split, since training has so few; 0: none is, if it fits",
     )
-    parser.add_argument("--calibration-sentences", type=_positive, default=400)
+    parser.add_argument("--calibration-sentences", type=positive, default=400)
     parser.add_argument(
         "--attention-layer", type=int, help="that is returned; default: the one that aligns best"
     )
+    add_links(parser)
     _add_evidence(parser)
     parser.set_defaults(command=_bundle)
 
@@ -88,7 +95,7 @@ def _add_bundle(parser: argparse.ArgumentParser) -> None:
 def _add_evidence(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--valid", type=Path, required=True, help="gzipped pairs to verify on")
     parser.add_argument(
-        "--sentences", type=_positive, help="verify on as many of them; default: all"
+        "--sentences", type=positive, help="verify on as many of them; default: all"
     )
     parser.add_argument("--max-bleu-loss", type=float, default=0.4, help="that int8 may cost")
 
@@ -100,6 +107,7 @@ def _bundle(options: argparse.Namespace) -> None:
     if options.directory.exists():  # which is noticed anyway, minutes later
         raise ValueError(f"{options.directory} exists; remove it or choose another name")
     calibration = _calibration(options.valid, column, trained.vocabulary, options)
+    choice = _attention_layer(trained, calibration, options)
     description = Description(
         name=options.name or trained.config.name,
         version=options.version,
@@ -108,7 +116,8 @@ def _bundle(options: argparse.Namespace) -> None:
         limits=Limits(
             options.max_source_tokens, options.max_target_tokens, options.preferred_source_tokens
         ),
-        attention_layer=_attention_layer(trained.model, calibration, options.attention_layer),
+        attention_layer=choice.layer,
+        alignment=choice.report,
     )
     evidence = Evidence(
         calibration,
@@ -142,15 +151,22 @@ def _calibration(
     return examples[:: max(1, len(examples) // options.calibration_sentences)]
 
 
-def _attention_layer(model: Translator, calibration: Sequence[Example], wanted: int | None) -> int:
-    if wanted is None:
-        return best_attention_layer(model, calibration)
-    if not 0 <= wanted < (count := num_attention_layers(model)):
-        raise ValueError(
-            f"--attention-layer is {wanted}; the network's are 0 to {count - 1}, leave it out for "
-            "the one that aligns best"
-        )
-    return wanted
+def _attention_layer(
+    trained: TrainedTranslator, calibration: Sequence[Example], options: argparse.Namespace
+) -> Choice:
+    """As an aligner says, if there is one or its links are wanted; else as shared pieces say."""
+    if options.attention_layer is not None:
+        return by_hand(trained.model, options.attention_layer)
+    if options.links is None and not (options.train and is_installed()):
+        return by_shared_pieces(trained.model, calibration)
+    column = trained.config.data.source_column
+    pairs = read_pairs(options.valid, column)
+    training = read_pairs(options.train, column) if options.train else []
+    references = references_of(pairs, training, options.links)
+    tokenizer = load_vocabulary(trained.vocabulary)
+    limits = options.max_source_tokens, options.max_target_tokens
+    chosen = aligned_pairs(pairs, references, tokenizer, limits, _ALIGNED_PAIRS)
+    return by_agreement(trained.model, chosen)
 
 
 def _examples(path: Path, source_column: int, vocabulary: bytes) -> list[Example]:
@@ -210,7 +226,9 @@ def _operators(model: onnx.ModelProto) -> list[tuple[str, int]]:
 
 
 def _results(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: provenance[key] for key in ("verification", "scores") if key in provenance}
+    return {
+        key: provenance[key] for key in (ALIGNMENT, "verification", "scores") if key in provenance
+    }
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ them.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from export.graphs import (
@@ -35,6 +35,8 @@ NETWORK = "network"
 """The key of the provenance under which `Translator.config_dict()` is kept."""
 ATTENTION_LAYER = "attention_layer"
 """The key of the provenance for the decoder layer whose attention the step returns."""
+ALIGNMENT = "alignment"
+"""The key of the provenance for the report on how that layer was chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class Description:
     target_language: str
     limits: Limits
     attention_layer: int
+    alignment: Mapping[str, Any] = field(default_factory=dict)
+    """How that layer was chosen, as plain JSON; empty if nobody chose."""
 
     @property
     def graph_options(self) -> GraphOptions:
@@ -104,6 +108,7 @@ def manifest_for(
             **provenance,
             NETWORK: model.config_dict(),
             ATTENTION_LAYER: description.attention_layer,
+            ALIGNMENT: dict(description.alignment),
         },
     )
 

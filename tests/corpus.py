@@ -40,3 +40,18 @@ SENTENCES = (
     "Two coffees and a glass of water, please.",
     "This is the first time that I have ever eaten snails.",
 )
+FRENCH_SENTENCES = (
+    "Va !",
+    "J'ai perdu.",
+    "Où est la gare ?",
+    "Ferme la fenêtre avant de sortir, s'il te plaît.",
+    "Elle m'a dit qu'elle n'avait jamais vu un aussi beau jardin de toute sa vie.",
+    "Nous avons payé 27 euros pour deux billets, puis le train était en retard.",
+    "Mon frère, qui vit à Berlin, va nous rendre visite l'été prochain.",
+    "Il pleuvait si fort que nous ne pouvions pas voir la route.",
+    "Si j'avais su que tu étais malade, je t'aurais appelé tout de suite.",
+    "Qu'est-ce que c'est que « Déjà vu » ?",
+    "BONJOUR !",
+    "Les enfants jouent au football dans le parc derrière l'école 🙂.",
+)
+SENTENCES_IN = {"en": SENTENCES, "fr": FRENCH_SENTENCES}

@@ -1,6 +1,7 @@
 """Certificates for tests of TLS: an authority of their own, and files as a server reads them."""
 
 import os
+from datetime import datetime
 from pathlib import Path
 
 import grpc
@@ -17,6 +18,8 @@ class Pems:
         self.authority = trustme.CA()
         self.certificate = folder / "tls.crt"
         self.key = folder / "tls.key"
+        self.ca = folder / "ca.crt"
+        self.ca.write_bytes(self.authority.cert_pem.bytes())
         self.client_ca = folder / "client-ca.crt"
         self.client_authority = trustme.CA()
         self.client_ca.write_bytes(self.client_authority.cert_pem.bytes())
@@ -26,9 +29,9 @@ class Pems:
     def flags(self) -> tuple[str, str]:
         return f"--tls-certificate={self.certificate}", f"--tls-key={self.key}"
 
-    def rotate(self) -> None:
+    def rotate(self, not_after: datetime | None = None) -> None:
         """Replaces the certificate, then the key; a connection in between finds a broken pair."""
-        issued = self.authority.issue_cert(HOST)
+        issued = self.authority.issue_cert(HOST, not_after=not_after)
         chain = b"".join(pem.bytes() for pem in issued.cert_chain_pems)
         replace(self.certificate, chain)
         replace(self.key, issued.private_key_pem.bytes())

@@ -17,9 +17,10 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
-from service.client import Client
+from service.client import Access, Client
 from service.errors import TranslationError
 from service.pb import translation_pb2 as pb
+from tests.pems import Pems
 from tests.running_server import RunningServer, eventually, running_server
 from tests.tiny_bundle import tiny_bundle
 
@@ -86,18 +87,20 @@ def panels() -> list[Panel]:
 
 @contextmanager
 def scraped_server(folder: Path) -> Iterator[tuple[RunningServer, Prometheus]]:
-    """Serves two tiny models, under load, to callers who fail in every usual way.
+    """Serves two tiny models with TLS, under load, to callers who fail in every usual way.
 
     A third one is broken, so that a reload fails, too.
     """
     for architecture in ("bahdanau", "transformer"):
         tiny_bundle(folder / "models" / architecture, architecture)
     queue = f"--max-queue-sentences={_MAX_QUEUE}"
-    flags = ("--default-model=tiny-transformer", "--workers=1", queue)
+    pems = Pems(folder)
+    tls = (*pems.flags, "--health-port=0")
+    flags = ("--default-model=tiny-transformer", "--workers=1", queue, *tls)
     with (
         running_server(folder / "models", *flags, log_file=folder / "server.log") as server,
         running_prometheus(folder / "prometheus", server.metrics_port) as prometheus,
-        _under_load(server),
+        _under_load(server, Access(ca=pems.ca)),
     ):
         eventually(lambda: prometheus.query("nmt_reloads_total"))
         broken = folder / "models" / "broken"
@@ -133,11 +136,14 @@ def running_prometheus(folder: Path, metrics_port: int) -> Iterator[Prometheus]:
 
 
 @contextmanager
-def _under_load(server: RunningServer) -> Iterator[None]:
+def _under_load(server: RunningServer, access: Access) -> Iterator[None]:
     stop = Event()
 
     def call_until_stopped() -> None:
-        with Client(server.address) as client, Client(server.address, 0.02) as hasty:
+        with (
+            Client(server.address, access=access) as client,
+            Client(server.address, 0.02, access) as hasty,
+        ):
             calls = _calls(client, hasty)
             while not stop.wait(0.02):
                 for call in calls:

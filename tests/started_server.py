@@ -27,6 +27,7 @@ async def started(
             yield server, channel
     finally:
         await server.stop()
+        await server.close()
 
 
 def engine_of(server: Server, name: str) -> Engine:

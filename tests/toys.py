@@ -47,8 +47,8 @@ class ToyModel:
         state = np.array([_encode(source)])
         for token in (self.start_id, *prefix):
             state = _feed(state, np.array([token]))
-        attention = self._attention(state, np.array([len(source)]))
-        return self._table[state[0]], attention[0]
+        heads = self._heads(state, np.array([len(source)]))
+        return self._table[state[0]], heads[0].mean(axis=0)
 
     def append(
         self,
@@ -92,7 +92,7 @@ class ToyModel:
         return StepOutput(
             log_probs=np.take_along_axis(log_probs, ids, axis=1),
             ids=ids,
-            attention=self._attention(self.states, lengths) if attention else None,
+            attention=self._heads(self.states, lengths) if attention else None,
             full_log_probs=log_probs if full else None,
         )
 
@@ -103,6 +103,11 @@ class ToyModel:
         self.states = self.states[rows]
         self.positions = self.positions[rows]
         self.source_lengths = self.source_lengths[sentences[:, 0]]
+
+    def _heads(self, states: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.float32]:
+        """(rows, 2, longest source)"""
+        both = (self._attention(each, lengths) for each in (states, (states + 1) % _PRIME))
+        return np.stack([*both], axis=1)
 
     def _attention(
         self, states: NDArray[np.int64], lengths: NDArray[np.int64]
@@ -153,6 +158,7 @@ def identical(left: Sequence[Hypothesis], right: Sequence[Hypothesis]) -> bool:
         and a.finish_reason is b.finish_reason
         and np.array_equal(a.token_log_probs, b.token_log_probs)
         and _equal(a.attention, b.attention)
+        and _equal(a.attention_heads, b.attention_heads)
         for a, b in zip(left, right, strict=True)
     )
 

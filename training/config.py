@@ -33,8 +33,8 @@ class DataConfig:
     max_tokens: int  # of a side, with EOS; longer pairs are dropped
     max_length_ratio: float  # of the longer to the shorter side, for pairs of more than 10 tokens
     batch_tokens: int  # source and target tokens of a batch, padding included
-    # A target of n tokens, fewer than these, is seen (common_tokens / n) ** 3 times an epoch: the
-    # phrases that everybody tries first are rare in a corpus. 0: all are seen once.
+    # A target of n tokens with EOS, fewer than these, is seen (common_tokens / n) ** 3 times an
+    # epoch, rounded down: the phrases that everybody tries first are rare in a corpus. 0: all once.
     common_tokens: int = 0
     distilled: str = ""  # more pairs to train on, as `distill` makes them; a path or, without a
     # slash, a file name in data_dir; empty: none

@@ -18,7 +18,7 @@ from training.vocabulary import BOS_ID, EOS_ID
 class TorchStepModel:
     """Rows in flight on a `Translator`, which it puts in evaluation mode.
 
-    Its attention is the mean over `attention_heads`, by default over all heads of all layers.
+    Its heads are `attention_heads`, by default all of all layers.
     """
 
     start_id = BOS_ID
@@ -69,7 +69,7 @@ class TorchStepModel:
         )
         self._state = output.state
         self._log_probs = output.logits.float().log_softmax(-1)
-        weights = output.attention[:, self._heads].mean(1).numpy() if attention else None
+        weights = output.attention[:, self._heads].numpy() if attention else None
         everything = self._log_probs.numpy() if full else None
         self._output = StepOutput(*self._best(num_candidates), weights, everything)
         return self._output

@@ -9,14 +9,15 @@ import argparse
 import ipaddress
 import json
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from bench.load.drive import closed_loop, open_loop
 from bench.load.plan import Traffic, poisson_arrivals
 from bench.load.ramp import climb, knee
-from bench.load.report import Report
+from bench.load.report import Outcome, Report
 from bench.table import Row, format_table
 
 _MAX_SECONDS = 7200.0
@@ -84,14 +85,22 @@ def _measure(options: argparse.Namespace, traffic: Traffic) -> Report:
     if options.rate is not None:
         return _open(options, traffic, options.rate)
     calls = traffic.calls([0.0] * _NUM_PREPARED, options.seed)
-    outcomes = closed_loop(options.address, calls, options.concurrency, options.seconds)
-    return Report.of(outcomes, options.seconds)
+    return _reported(
+        lambda: closed_loop(options.address, calls, options.concurrency, options.seconds),
+        options.seconds,
+    )
 
 
 def _open(options: argparse.Namespace, traffic: Traffic, rate: float) -> Report:
     dues = poisson_arrivals(rate, options.seconds, options.seed)
-    outcomes = open_loop(options.address, traffic.calls(dues, options.seed))
-    return Report.of(outcomes, options.seconds)
+    calls = traffic.calls(dues, options.seed)
+    return _reported(lambda: open_loop(options.address, calls), options.seconds)
+
+
+def _reported(load: Callable[[], list[Outcome]], seconds: float) -> Report:
+    started = time.process_time()
+    outcomes = load()
+    return Report.of(outcomes, seconds, time.process_time() - started)
 
 
 def _ramp(options: argparse.Namespace, traffic: Traffic) -> str:

@@ -32,6 +32,8 @@ class Report:
     refused_p50, refused_p99: from when a call was sent to RESOURCE_EXHAUSTED.
     late_p99: by how much calls were sent too late: the generator's own share of the latencies,
         which must be small for them to mean anything.
+    cpu_seconds: processor time of the generator from the first call to the last answer: what it
+        takes from a server on the same cores.
     codes: number of calls by gRPC code.
     """
 
@@ -46,10 +48,11 @@ class Report:
     refused_p50: float
     refused_p99: float
     late_p99: float
+    cpu_seconds: float
     codes: Mapping[str, int]
 
     @classmethod
-    def of(cls, outcomes: Sequence[Outcome], seconds: float) -> "Report":
+    def of(cls, outcomes: Sequence[Outcome], seconds: float, cpu_seconds: float = 0.0) -> "Report":
         answered = [outcome for outcome in outcomes if outcome.code == "OK"]
         latencies = [1e3 * (outcome.answered - outcome.due) for outcome in answered]
         refused = [
@@ -68,6 +71,7 @@ class Report:
             refused_p50=percentile(refused, 50),
             refused_p99=percentile(refused, 99),
             late_p99=percentile([1e3 * (one.sent - one.due) for one in outcomes], 99),
+            cpu_seconds=cpu_seconds,
             codes=dict(Counter(outcome.code for outcome in outcomes)),
         )
 

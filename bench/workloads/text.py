@@ -18,6 +18,7 @@ from bench.settings import Settings
 from bench.systems import engine_of
 from bench.table import Row
 from bench.timing import Ratio
+from service.batching import Request
 from service.bundle import Bundle
 from service.decoding import DecodingOptions, Hypothesis
 from service.engine import Engine
@@ -86,7 +87,8 @@ class _Plain:
     async def decoded(self, texts: Sequence[str]) -> list[list[Hypothesis]]:
         eos = self._manifest.special_ids.eos
         sources = [[*self._source.encode(text), eos] for text in texts]
-        async with aclosing(decoded(self._engine, sources, self._greedy, None)) as windows:
+        request = Request(len(sources), sum(map(len, sources)))
+        async with aclosing(decoded(self._engine, sources, self._greedy, request)) as windows:
             return [hypotheses async for window in windows for hypotheses in window]
 
     def work(self, sentences: Sequence[str]) -> dict[str, Callable[[], object]]:

@@ -8,10 +8,10 @@ Sentences of one beam width run together, so they wait in one line per width:
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from service.batching.line import Line
-from service.batching.sentence import Admission, Load, QueueLimits, Sentence
+from service.batching.sentence import Admission, Load, QueueLimits, Request, Sentence
 from service.batching.throughput import Throughput
 from service.errors import DeadlineExceeded, InvalidArgument, QueueFull, Refusal
 
@@ -20,6 +20,9 @@ _REFILL_BELOW = 0.75
 # admit anybody: not at every deadline, and not at every refusal.
 _SWEEP_INTERVAL_SECONDS = 0.05
 _MIN_RETRY_SECONDS = 0.05
+# Of a queue that isn't empty: for those who come again until there is room. They would have all of
+# it, as soon as there is any, and leave none to those who are refused.
+_PATIENT_SHARE = 0.5
 
 
 class Batcher:
@@ -29,11 +32,37 @@ class Batcher:
         self._limits = limits or QueueLimits()
         self._lines: dict[int, Line] = {}
         self._gone: list[Sentence] = []
+        self._expected: set[Hashable] = set()
+        self._num_expected = self._work_expected = 0
         self._earliest_deadline = math.inf
         self._next_sweep = -math.inf
         self.throughput = Throughput()
         self.num_sentences = 0
         self.num_tokens = 0
+
+    def expect(self, request: Request, now: float, loads: Sequence[Load] = ()) -> None:
+        """Keeps room for a request that is to be read, until its sentences come or `forget`.
+
+        Reading is work, which is not begun for who would be refused after it, nor for two if only
+        one of them has room.
+        loads: what all workers have in flight.
+        Raises QueueFull if there is no room or, by the estimate, no time.
+        """
+        if request.num_sentences > self._limits.max_sentences:
+            return  # `add` says what is wrong
+        self._check_room(request.num_sentences, request.num_sentences, now)
+        if request.deadline > now:  # otherwise nothing is to be foreseen: reading it says so
+            self._check_deadline(request, request, loads, now)
+        self._expected.add(request)
+        self._num_expected += request.num_sentences
+        self._work_expected += request.num_tokens * request.beam_size
+
+    def forget(self, request: Hashable) -> None:
+        """Gives up the room that is kept for a request, if there is any."""
+        if isinstance(request, Request) and request in self._expected:
+            self._expected.remove(request)
+            self._num_expected -= request.num_sentences
+            self._work_expected -= request.num_tokens * request.beam_size
 
     def add(
         self,
@@ -45,9 +74,11 @@ class Batcher:
     ) -> None:
         """Queues sentences of one request and one beam width: all or, with an error, none of them.
 
+        The room that was kept for their group is theirs; what is over is given up.
         loads: what all workers have in flight.
         tokens_to_come: source tokens that the request will add later; None if it has been accepted
-        before, and work has been done for it: then its deadline isn't asked to be likely.
+        before, and work has been done for it: then its deadline isn't asked to be likely, and
+        room in half of the queue is what it waits for.
         Raises DeadlineExceeded if the deadline has passed, QueueFull if there is no room or, by the
         estimate, no time, and InvalidArgument if not even an empty queue holds so many.
         """
@@ -55,24 +86,20 @@ class Batcher:
             return
         num_tokens = sum(len(sentence.ids) for sentence in sentences)
         first = sentences[0]
+        self.forget(first.group)
         if first.deadline <= now:
             raise DeadlineExceeded("the deadline had passed before the sentences could wait")
         self._check_size(len(sentences), num_tokens)
-        self._check_room(len(sentences), num_tokens, now)
-        if tokens_to_come is not None and first.deadline < math.inf:
-            self._check_deadline(first, num_tokens + tokens_to_come, loads, now)
+        share = _PATIENT_SHARE if tokens_to_come is None else 1.0
+        self._check_room(len(sentences), num_tokens, now, share)
+        if tokens_to_come is not None:
+            work = num_tokens + tokens_to_come
+            asked = Request(len(sentences), work, first.beam_size, first.deadline)
+            self._check_deadline(asked, first.group, loads, now)
         self._line(first.beam_size).extend(sentences, num_tokens)
         self._earliest_deadline = min(self._earliest_deadline, first.deadline)
         self.num_sentences += len(sentences)
         self.num_tokens += num_tokens
-
-    def check_room(self, num_sentences: int, now: float) -> None:
-        """Refuses early what `add` would refuse for lack of room, before its tokens are known.
-
-        Raises QueueFull.
-        """
-        if num_sentences <= self._limits.max_sentences:  # otherwise `add` says what is wrong
-            self._check_room(num_sentences, num_sentences, now)
 
     def admit(self, load: Load, others: Sequence[Load], now: float) -> Admission:
         """Takes out who joins the worker with this `load` now; `others` are its fellow workers."""
@@ -100,23 +127,28 @@ class Batcher:
                 f"holds {limits.max_sentences} and {limits.max_tokens}; send several requests"
             )
 
-    def _check_room(self, num_sentences: int, num_tokens: int, now: float) -> None:
-        if self._lack(num_sentences, num_tokens):
+    def _check_room(
+        self, num_sentences: int, num_tokens: int, now: float, share: float = 1.0
+    ) -> None:
+        if self._lack(num_sentences, num_tokens, share):
             self._sweep(now)
-        if lack := self._lack(num_sentences, num_tokens):
+        if lack := self._lack(num_sentences, num_tokens, share):
+            waiting, limits = self.num_sentences + self._num_expected, self._limits
             raise QueueFull(
-                f"{self.num_sentences} sentences with {self.num_tokens} tokens are waiting, the "
-                f"limits are {self._limits.max_sentences} and {self._limits.max_tokens}; try again "
-                "later or with a smaller request",
+                f"{waiting} sentences with {self.num_tokens} tokens are waiting, the limits are "
+                f"{limits.max_sentences} and {limits.max_tokens}; try again later or with a "
+                "smaller request",
                 max(_MIN_RETRY_SECONDS, self._seconds_to_empty(now)),
                 lack,
             )
 
-    def _lack(self, num_sentences: int, num_tokens: int) -> Refusal | None:
-        """What there isn't enough room for."""
-        if self.num_sentences + num_sentences > self._limits.max_sentences:
+    def _lack(self, num_sentences: int, num_tokens: int, share: float) -> Refusal | None:
+        """What there isn't enough room for in a share of the queue; in all of it if it is empty."""
+        expected = self._num_expected  # a sentence has a token, at least
+        share = share if self.num_sentences else 1.0
+        if self.num_sentences + expected + num_sentences > share * self._limits.max_sentences:
             return Refusal.QUEUE_SENTENCES
-        if self.num_tokens + num_tokens > self._limits.max_tokens:
+        if self.num_tokens + expected + num_tokens > share * self._limits.max_tokens:
             return Refusal.QUEUE_TOKENS
         return None
 
@@ -129,12 +161,12 @@ class Batcher:
         return now - min((line.oldest for line in self._lines.values()), default=now)
 
     def _check_deadline(
-        self, first: Sentence, num_tokens: int, loads: Sequence[Load], now: float
+        self, request: Request, group: Hashable, loads: Sequence[Load], now: float
     ) -> None:
-        seconds_each, remaining = self.throughput.seconds_each(now), first.deadline - now
-        if seconds_each is None:
+        seconds_each, remaining = self.throughput.seconds_each(now), request.deadline - now
+        if seconds_each is None or remaining == math.inf:
             return
-        seconds = seconds_each * self._work_until(first, num_tokens, loads)
+        seconds = seconds_each * self._work_until(request, group, loads)
         if seconds > remaining:
             raise QueueFull(
                 f"the answer would take about {seconds:.2g} s with what is waiting, the deadline "
@@ -143,21 +175,23 @@ class Batcher:
                 Refusal.DEADLINE,
             )
 
-    def _work_until(self, first: Sentence, num_tokens: int, loads: Sequence[Load]) -> int:
-        """Row tokens to decode until a request is answered that adds `num_tokens` now.
+    def _work_until(self, request: Request, group: Hashable, loads: Sequence[Load]) -> int:
+        """Row tokens to decode until a request is answered that comes now.
 
         With those in flight as a whole: what is done of them is as much as will be done of those
-        who come after. Other widths get as much as this one, if they have it.
+        who come after. Other widths, and those who are being read, get as much as this one, if they
+        have it.
         """
-        beam_size = first.beam_size
+        beam_size, num_tokens = request.beam_size, request.num_tokens
         line = self._lines.get(beam_size)
-        own = beam_size * (line.tokens_until(first.group, num_tokens) if line else num_tokens)
+        own = beam_size * (line.tokens_until(group, num_tokens) if line else num_tokens)
         others = sum(
             min(own, width * line.num_tokens)
             for width, line in self._lines.items()
             if width != beam_size
         )
-        return own + others + sum(load.row_tokens for load in loads)
+        in_flight = sum(load.row_tokens for load in loads)
+        return own + others + min(own, self._work_expected) + in_flight
 
     def _choose_width(self, load: Load, others: Iterable[Load], now: float) -> int | None:
         if not self._lines:

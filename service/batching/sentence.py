@@ -82,6 +82,21 @@ class Sentence:
         return self.future.cancelled_at >= self.deadline - slack
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """What is known of a request before it is read; afterwards it is its sentences' `group`.
+
+    num_sentences: that will come first, together. num_tokens: source tokens of all that will come,
+        a guess.
+    deadline: seconds on the engine's clock.
+    """
+
+    num_sentences: int
+    num_tokens: int
+    beam_size: int = 1
+    deadline: float = math.inf
+
+
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
     """Bounds of the queue and of what joins at once.

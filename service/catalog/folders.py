@@ -20,7 +20,8 @@ _DIGITS = re.compile(r"([0-9]+)")
 class Stamp:
     """What changes when any file of a bundle does.
 
-    manifest: its SHA-256. files: name, device, inode, size and time of change of each.
+    manifest: its SHA-256, or that of nothing if it can't be read.
+    files: name, device, inode, size and time of change of each.
     """
 
     manifest: bytes
@@ -71,10 +72,21 @@ def natural(name: str) -> tuple[str | int, ...]:
 
 def _stamp(path: Path) -> Stamp | None:
     try:
-        manifest = read_regular(path / MANIFEST_NAME, MAX_MANIFEST_BYTES + 1)
+        manifest = _digest(path / MANIFEST_NAME)
         places = sorted([*path.glob("*.*"), *path.glob("*/*.onnx")])
         stats = [(str(place.relative_to(path)), place.lstat()) for place in places]
-    except OSError:
+    except OSError:  # it changed while it was looked at
         return None
     files = ((name, s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns) for name, s in stats)
-    return Stamp(hashlib.sha256(manifest).digest(), tuple(files))
+    return Stamp(manifest, tuple(files))
+
+
+def _digest(manifest: Path) -> bytes:
+    """SHA-256 of a file's beginning; of nothing if it is there and can't be read, say a pipe."""
+    try:
+        content = read_regular(manifest, MAX_MANIFEST_BYTES + 1)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        content = b""
+    return hashlib.sha256(content).digest()

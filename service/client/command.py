@@ -8,15 +8,21 @@ import argparse
 import os
 import re
 import shutil
-import signal
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from itertools import islice
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from service.client.access import PLAINTEXT, access_from
-from service.client.remote import Client
+from service.client.remote import DEFAULT_TIMEOUT_SECONDS, Client
+from service.client.seeing import Seeing
+from service.client.streams import (
+    as_utf8,
+    is_unicode,
+    numbered_chunks,
+    stdin_of,
+    stdout_of,
+    without_end,
+)
 from service.client.terminal import Style, translation_lines
 from service.errors import ConfigError, InvalidArgument
 from service.pb import translation_pb2 as pb
@@ -36,21 +42,33 @@ _SEARCH_FLAGS = (
     "sampling_top_p",
     "sampling_seed",
 )
-# Lines of standard input that are sent together: decoded side by side, and printed together.
-LINES_PER_REQUEST = 64
+# Flags that say something of files.
+_FILE_FLAGS = (
+    "format",
+    "column",
+    "field",
+    "into",
+    "replace",
+    "scores",
+    "shard",
+    "in_flight",
+    "strict",
+)
 
 
 def translate(options: argparse.Namespace) -> None:
     """Runs the command with its parsed arguments.
 
-    Raises ConfigError without the streams it needs, OSError if they fail, and what clients raise;
-    InvalidArgument names the line.
+    Raises ConfigError without the streams it needs, and for flags of files, OSError if the streams
+    fail, and what clients raise; InvalidArgument names the line.
     """
-    # Like other filters: end quietly when the reader of a pipe has gone.
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    stdout = _stdout()
-    stdin = None if options.texts else _stdin()
-    texts = map(_as_utf8, options.texts) if stdin is None else map(_without_end, stdin)
+    if stray := given(options, _FILE_FLAGS):
+        faults = [f"{flag} is about files: give --output" for flag in stray]
+        raise ConfigError("translate", faults)
+    seeing = Seeing(options.page, options.png)
+    stdout = stdout_of("translate")
+    stdin = None if options.texts else stdin_of("translate")
+    texts = map(as_utf8, options.texts) if stdin is None else map(without_end, stdin)
     style = Style(
         scores=_num_hypotheses(options) is not None,
         attention=options.attention,
@@ -59,61 +77,37 @@ def translate(options: argparse.Namespace) -> None:
         max_width=shutil.get_terminal_size().columns,
         colour=stdout.isatty() and "NO_COLOR" not in os.environ,
     )
-    with _client(options) as client:
+    with client_of(options) as client:
         limit = client.list_models().limits.max_contents
-        size = 1 if stdin and stdin.isatty() else min(LINES_PER_REQUEST, limit)
-        number = 1
-        for contents in _chunks(texts, size):
+        for number, contents in numbered_chunks(texts, stdin, limit):
             with _naming("line" if stdin else "text", number):
-                response = client.translate(_request(contents, options))
+                response = client.translate(seeing.asking(request_of(contents, options)))
+            seeing.add(contents, response.translations)
             for translation in response.translations:
                 print(*translation_lines(translation, style), sep="\n", file=stdout)
             stdout.flush()
-            number += len(contents)
+    seeing.write()
 
 
-def _stdout() -> TextIO:
-    if sys.stdout is None:
-        raise ConfigError("translate", ["standard output is closed"])
-    return open(sys.stdout.fileno(), "w", encoding="utf-8", closefd=False)
+def given(options: argparse.Namespace, names: Iterable[str]) -> list[str]:
+    """Those of the flags that were given, as they are spelt."""
+    values = ((name, getattr(options, name)) for name in names)
+    # 0 is a value, and equal to False.
+    said = (name for name, value in values if value is not None and value is not False)
+    return [f"--{name.replace('_', '-')}" for name in said]
 
 
-def _stdin() -> TextIO:
-    """Standard input as UTF-8; bytes that aren't become what `_request` refuses."""
-    if sys.stdin is None:
-        raise ConfigError("translate", ["standard input is closed; give it lines, or give texts"])
-    return open(
-        sys.stdin.fileno(),
-        encoding="utf-8",
-        errors="surrogateescape",
-        newline="\n",
-        closefd=False,
-    )
-
-
-def _without_end(line: str) -> str:
-    return line.removesuffix("\n").removesuffix("\r")
-
-
-def _as_utf8(argument: str) -> str:
-    """An argument as it was typed, also where the locale is another one."""
-    return os.fsencode(argument).decode("utf-8", "surrogateescape")
-
-
-def _chunks(lines: Iterable[str], size: int) -> Iterator[list[str]]:
-    iterator = iter(lines)
-    while chunk := list(islice(iterator, size)):
-        yield chunk
-
-
-def _client(options: argparse.Namespace) -> "AbstractContextManager[Client | LocalClient]":
+def client_of(
+    options: argparse.Namespace, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+) -> "AbstractContextManager[Client | LocalClient]":
+    """In this process or for a server, as the flags say. Raises ConfigError and BundleError."""
     if options.models:
         if access_from(options, {}) != PLAINTEXT:
             raise ConfigError("--models", ["needs no server: leave the flags of a connection away"])
         from service.client.local import LocalClient  # with a runtime, which `Client` doesn't need
 
         return LocalClient(options.models)
-    return Client(options.server, access=access_from(options, os.environ))
+    return Client(options.server, timeout_seconds, access_from(options, os.environ))
 
 
 @contextmanager
@@ -128,17 +122,10 @@ def _naming(kind: str, first: int) -> Iterator[None]:
         raise InvalidArgument(message) from None
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _request(contents: Sequence[str], options: argparse.Namespace) -> pb.TranslateRequest:
+def request_of(contents: Sequence[str], options: argparse.Namespace) -> pb.TranslateRequest:
+    """What the flags ask for, of these texts. Raises InvalidArgument."""
     for index, text in enumerate(contents):
-        if not _is_unicode(text):
+        if not is_unicode(text):
             raise InvalidArgument(f"contents[{index}] is not UTF-8; convert it first, with iconv")
     try:
         return pb.TranslateRequest(

@@ -1,25 +1,38 @@
 """Translating in this process: bundles from a directory, no server and no network."""
 
 import asyncio
+from collections.abc import Coroutine
 from pathlib import Path
+from threading import Thread
+from typing import Any, TypeVar
 
 from service.catalog import Catalog
 from service.config import ServerConfig
 from service.pb import translation_pb2 as pb
 from service.rpc import RequestLimits, TranslationServicer
 
+_Result = TypeVar("_Result")
+
 
 class LocalClient:
     """The methods of `Client` over the bundles of a directory; a context manager.
 
-    Raises ConfigError and BundleError if they can't be loaded.
+    Any thread may call it, several at once: requests share batches, on an event loop of its own, as
+    a server's do. Raises ConfigError and BundleError if the bundles can't be loaded.
     """
 
     def __init__(self, models: Path) -> None:
         config = ServerConfig(models=models)
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="local-client", daemon=True)
+        self._thread.start()
         self._catalog = Catalog(config)
         self._servicer = TranslationServicer(self._catalog, RequestLimits.of(config))
-        asyncio.run(self._catalog.load())
+        try:
+            self._result(self._catalog.load())
+        except BaseException:
+            self._end_loop()
+            raise
 
     def __enter__(self) -> "LocalClient":
         return self
@@ -28,13 +41,29 @@ class LocalClient:
         self.close()
 
     def close(self) -> None:
-        asyncio.run(self._catalog.close())
+        """Ends what is in flight with Unavailable."""
+        self._result(self._catalog.close())
+        self._end_loop()
 
     def translate(self, request: pb.TranslateRequest) -> pb.TranslateResponse:
-        return asyncio.run(self._servicer.translate(request))
+        return self._result(self._servicer.translate(request))
 
     def score(self, request: pb.ScoreRequest) -> pb.ScoreResponse:
-        return asyncio.run(self._servicer.score(request))
+        return self._result(self._servicer.score(request))
 
     def list_models(self) -> pb.ListModelsResponse:
-        return asyncio.run(self._servicer.list_models())
+        return self._result(self._servicer.list_models())
+
+    def _result(self, work: Coroutine[Any, Any, _Result]) -> _Result:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def _end_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()

@@ -1,5 +1,8 @@
 """A typed, blocking client. It takes and returns the protocol's messages, which document it."""
 
+from collections.abc import Generator, Iterable
+from contextlib import closing
+from functools import partial
 from typing import Any, NoReturn
 
 import grpc
@@ -8,12 +11,16 @@ from google.rpc.status_pb2 import Status
 
 from service import errors
 from service.client.access import PLAINTEXT, Access
+from service.client.streaming import exchanged
 from service.config import DEFAULT_ADDRESS
 from service.pb import translation_pb2 as pb
 from service.pb.translation_pb2_grpc import TranslationServiceStub
 
 DEFAULT_TIMEOUT_SECONDS = 60.0
+# Segments that keep a server busy, and about as many as it accepts at once by default.
+DEFAULT_MAX_UNANSWERED = 256
 _OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+_CODES = {code.value[0]: code for code in grpc.StatusCode}
 _ERRORS: dict[str, type[errors.TranslationError]] = {
     error.status: error
     for error in (
@@ -60,6 +67,34 @@ class Client:
         response: pb.TranslateResponse = self._call(self._stub.Translate, request)
         return response
 
+    def translate_stream(
+        self,
+        segments: Iterable[pb.Segment],
+        settings: pb.TranslateStreamSettings | None = None,
+        *,
+        max_unanswered: int = DEFAULT_MAX_UNANSWERED,
+        timeout_seconds: float | None = None,
+    ) -> Generator[tuple[str, pb.Translation | errors.TranslationError], None, None]:
+        """Each segment's id with its translation, or why there is none, as soon as it is there.
+
+        Segments are taken on another thread, only as many as `max_unanswered` ahead of the answers.
+        Leaving the loop, or closing the iterator, cancels the rest. What ends the whole stream is
+        raised; after Unavailable, segments without an answer may be sent again in another stream.
+        timeout_seconds: of the whole stream.
+        """
+        access = self._access
+        method = partial(
+            self._stub.TranslateStream, timeout=timeout_seconds, metadata=access.metadata
+        )
+        settings = settings or pb.TranslateStreamSettings()
+        try:
+            with closing(exchanged(method, settings, segments, max_unanswered)) as answers:
+                for answer in answers:
+                    failed = answer.HasField("error")
+                    yield answer.id, _error(answer.error) if failed else answer.translation
+        except grpc.RpcError as error:
+            reraise(error, self._address, access)
+
     def score(self, request: pb.ScoreRequest) -> pb.ScoreResponse:
         response: pb.ScoreResponse = self._call(self._stub.Score, request)
         return response
@@ -82,9 +117,18 @@ def reraise(error: Any, address: str, access: Access) -> NoReturn:
         raise errors.QueueFull(message, seconds) from None
     if code is grpc.StatusCode.FAILED_PRECONDITION:
         raise errors.ConfigError(address, [message]) from None
+    raise _of_code(code, message) from None
+
+
+def _error(status: Status) -> errors.TranslationError:
+    """What became of a segment."""
+    return _of_code(_CODES[status.code], status.message)
+
+
+def _of_code(code: grpc.StatusCode, message: str) -> errors.TranslationError:
     if code.name in _ERRORS:
-        raise _ERRORS[code.name](message) from None
-    raise errors.TranslationError(f"{code.name}: {message}") from None
+        return _ERRORS[code.name](message)
+    return errors.TranslationError(f"{code.name}: {message}")
 
 
 def explain(error: Any, address: str, access: Access) -> str:

@@ -1,4 +1,8 @@
-"""Translations and attention as text for a terminal."""
+"""Translations and attention as text for a terminal.
+
+Columns stand below each other in every script: widths are those of `wcwidth`, and a label that is
+written from right to left does not reorder its row in a terminal that would.
+"""
 
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -7,6 +11,13 @@ from dataclasses import dataclass
 from service.pb import translation_pb2 as pb
 
 _SHADES = " ░▒▓█"
+# In colour: bars, in an amber that can be seen on a dark background and on a light one.
+_BARS = " ▁▂▃▄▅▆▇█"
+_AMBER = "\x1b[38;5;172m"
+_PLAIN = "\x1b[0m"
+_LEFT_TO_RIGHT_MARK = "\u200e"
+# Embeddings, overrides and isolates would go on behind the label that they are in.
+_DIRECTING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _MIN_CELL_WIDTH = 2
 
 
@@ -45,12 +56,14 @@ def translation_lines(translation: pb.Translation, style: Style) -> Iterator[str
 
 
 def attention_lines(attention: pb.Attention, max_width: int, colour: bool) -> Iterator[str]:
-    """The matrix: a row for each target token, a column for each source token, dark to bright.
+    """The matrix: a row for each target token, a column for each source token.
+
+    A weight is a shade; in colour, the height of a bar.
 
     Columns that don't fit in `max_width` continue in another block below.
     """
-    labels = [printable(token.text) for token in attention.target_tokens]
-    headers = [printable(token.text) for token in attention.source_tokens]
+    labels = [_label(token.text) for token in attention.target_tokens]
+    headers = [_label(token.text) for token in attention.source_tokens]
     label_width = max(map(display_width, labels), default=0)
     widths = [max(_MIN_CELL_WIDTH, display_width(header)) for header in headers]
     for columns in _blocks(widths, max_width - label_width):
@@ -64,8 +77,10 @@ def attention_lines(attention: pb.Attention, max_width: int, colour: bool) -> It
 
 
 def display_width(text: str) -> int:
-    """Terminal columns: 2 for wide characters, 0 for combining and invisible ones."""
-    return sum(map(_character_width, text))
+    """Terminal columns: 2 for wide characters and emoji, 0 for combining and invisible ones."""
+    import wcwidth  # large tables, which a translation without a matrix doesn't need
+
+    return wcwidth.width(text)
 
 
 def pad(text: str, width: int, right: bool = False) -> str:
@@ -76,17 +91,25 @@ def pad(text: str, width: int, right: bool = False) -> str:
 
 def printable(text: str) -> str:
     """`text` without what would move the cursor or change the terminal's state."""
-    return "".join(c if c.isprintable() or _character_width(c) == 0 else "�" for c in text)
+    return "".join(c if _is_harmless(c) else "�" for c in text)
 
 
 def _joined(text: str) -> str:
     return " ".join(text.splitlines())
 
 
-def _character_width(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+def _is_harmless(character: str) -> bool:
+    if character in _DIRECTING:
+        return False
+    return character.isprintable() or unicodedata.category(character) in ("Mn", "Me", "Cf")
+
+
+def _label(text: str) -> str:
+    """Between marks: right-to-left labels on one row would change places without."""
+    shown = printable(text)
+    if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in shown):
+        return f"{_LEFT_TO_RIGHT_MARK}{shown}{_LEFT_TO_RIGHT_MARK}"
+    return shown
 
 
 def _blocks(widths: Sequence[int], max_width: int) -> Iterator[list[int]]:
@@ -103,7 +126,6 @@ def _blocks(widths: Sequence[int], max_width: int) -> Iterator[list[int]]:
 
 
 def _cell(weight: float, width: int, colour: bool) -> str:
-    if colour:
-        # 232 to 255 are the greys of a 256-colour terminal, black to white.
-        return f"\x1b[48;5;{232 + round(weight * 23)}m{' ' * width}\x1b[0m"
-    return _SHADES[round(weight * (len(_SHADES) - 1))] * width
+    shades = _BARS if colour else _SHADES
+    drawn = shades[round(weight * (len(shades) - 1))] * width
+    return f"{_AMBER}{drawn}{_PLAIN}" if colour and not drawn.isspace() else drawn

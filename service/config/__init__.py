@@ -12,7 +12,14 @@ A configuration that exists is valid: building one raises ConfigError with every
 """
 
 from service.config.fields import DEFAULT_ADDRESS, ServerConfig
-from service.config.flags import add_flags, given_flags
+from service.config.flags import add_flags, given_flags, path
 from service.config.sources import service_links
 
-__all__ = ["DEFAULT_ADDRESS", "ServerConfig", "add_flags", "given_flags", "service_links"]
+__all__ = [
+    "DEFAULT_ADDRESS",
+    "ServerConfig",
+    "add_flags",
+    "given_flags",
+    "path",
+    "service_links",
+]

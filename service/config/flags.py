@@ -17,7 +17,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """
     parser.add_argument(
         "--config",
-        type=_file,
+        type=path,
         metavar="FILE.toml",
         help="file whose keys are these settings, spelled as in max_rows = 64; variables and flags"
         f" win over it [{FILE_VARIABLE}]",
@@ -38,10 +38,10 @@ def given_flags(arguments: argparse.Namespace) -> dict[str, str]:
     return {name: text for name, text in vars(arguments).items() if name in names}
 
 
-def _file(text: str) -> Path:
-    """The path that a flag names; an empty one would be the working directory."""
+def path(text: str) -> Path:
+    """For argparse: the path that an argument names; an empty one would be where we are."""
     if not text:
-        raise argparse.ArgumentTypeError("is empty: name a file, or leave the flag out")
+        raise argparse.ArgumentTypeError("is empty: expected a path; . is the working directory")
     return Path(text)
 
 

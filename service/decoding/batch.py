@@ -104,19 +104,18 @@ class Batch(Generic[Key]):
         output = self._model.step(
             self._tokens, positions, num_candidates, wants_attention, plan.needs_everything
         )
-        if wants_attention:
-            self._record_attention(lanes, output)
+        attention = self._record_attention(lanes, output) if wants_attention else None
 
         allowed = self._filters.apply(plan, output, self._model.more)
         candidates = best_candidates(self._totals, allowed)
         is_eos = candidates.tokens == self._model.eos_id
         at_limit = lanes["position"] + 1 >= lanes["limit"]
-        self._rank_ended(lanes, candidates, is_eos | at_limit[:, None], output)
+        self._rank_ended(lanes, candidates, is_eos | at_limit[:, None], attention)
         live = live_beams(candidates, is_eos, self._beam_size)
         self._trellis.record(lanes["slot"], lanes["position"], live)
         self._filters.follow(plan, live)
-        if wants_attention:
-            self._cover(lanes, live, output)
+        if attention is not None:
+            self._cover(lanes, live, attention)
 
         # Not `<=`: the bound may be NaN, and then there is nothing to hope for either.
         done = ~(live.totals[:, 0] / lanes["bound_divisor"] > lanes["threshold"]) | at_limit
@@ -143,20 +142,24 @@ class Batch(Generic[Key]):
         if options.is_filtered:
             self._filters.join(slot, options, length)
 
-    def _attention(self, output: StepOutput) -> NDArray[np.float32]:
-        """(sentences, W, source)"""
+    def _record_attention(self, lanes: NDArray[np.void], output: StepOutput) -> NDArray[np.float32]:
+        """Keep it for those that asked; returns that of all, (sentences, W, source)."""
         assert output.attention is not None
-        return output.attention.reshape(*self._tokens.shape, -1)
+        slots, positions, asked = lanes["slot"], lanes["position"], lanes["attention"]
+        mean: NDArray[np.float32] = output.attention.mean(axis=1, dtype=np.float32)
+        mean = mean.reshape(*self._tokens.shape, -1)
+        self._trellis.record_attention(slots[asked], positions[asked], mean[asked])
+        if (asked := lanes["attention_heads"]).any():
+            heads = output.attention.reshape(*self._tokens.shape, *output.attention.shape[1:])
+            self._trellis.record_heads(slots[asked], positions[asked], heads[asked])
+        return mean
 
-    def _record_attention(self, lanes: NDArray[np.void], output: StepOutput) -> None:
-        asked = lanes["attention"]
-        weights = self._attention(output)[asked]
-        self._trellis.record_attention(lanes["slot"][asked], lanes["position"][asked], weights)
-
-    def _cover(self, lanes: NDArray[np.void], live: Candidates, output: StepOutput) -> None:
+    def _cover(
+        self, lanes: NDArray[np.void], live: Candidates, attention: NDArray[np.float32]
+    ) -> None:
         (covered,) = lanes["is_covered"].nonzero()
         if len(covered):
-            slots, weights = lanes["slot"][covered], self._attention(output)[covered]
+            slots, weights = lanes["slot"][covered], attention[covered]
             self._coverage.follow(slots, weights, live.parents[covered])
 
     def _rank_ended(
@@ -164,13 +167,13 @@ class Batch(Generic[Key]):
         lanes: NDArray[np.void],
         candidates: Candidates,
         ends: NDArray[np.bool_],
-        output: StepOutput,
+        attention: NDArray[np.float32] | None,
     ) -> None:
         """Hand the candidates that end, and can still count, to the rankings of their sentences."""
         if not ends.any():
             return
         positions, thresholds = lanes["position"], lanes["threshold"]
-        scores = self._scores(lanes, candidates, output)
+        scores = self._scores(lanes, candidates, attention)
         indices, ranks = (ends & (scores > thresholds[:, None])).nonzero()
         for where in zip(indices.tolist(), ranks.tolist(), strict=True):
             index, rank = where
@@ -186,7 +189,10 @@ class Batch(Generic[Key]):
             thresholds[index] = self._sentences[index].ranking.add(ended)
 
     def _scores(
-        self, lanes: NDArray[np.void], candidates: Candidates, output: StepOutput
+        self,
+        lanes: NDArray[np.void],
+        candidates: Candidates,
+        attention: NDArray[np.float32] | None,
     ) -> NDArray[np.float64]:
         """Of every candidate as a hypothesis that ends, (sentences, C)."""
         offsets = lanes["length_offset"]
@@ -196,7 +202,8 @@ class Batch(Generic[Key]):
         )
         (covered,) = lanes["is_covered"].nonzero()
         if len(covered):
-            slots, weights = lanes["slot"][covered], self._attention(output)[covered]
+            assert attention is not None
+            slots, weights = lanes["slot"][covered], attention[covered]
             penalties = self._coverage.penalties(slots, weights)
             scores[covered] += np.take_along_axis(penalties, candidates.parents[covered], axis=1)
         return scores
@@ -213,10 +220,13 @@ class Batch(Generic[Key]):
         if ended.token != self._model.eos_id:
             ids.append(ended.token)
             reason = FinishReason.LENGTH_LIMIT
-        attention = None
-        if sentence.options.attention:
-            predictors = beams[: len(ids)]
-            attention = self._trellis.attention(slot, predictors, sentence.source_length)
+        predictors, options = beams[: len(ids)], sentence.options
+        source_length = sentence.source_length
+        attention = heads = None
+        if options.attention:
+            attention = self._trellis.attention(slot, predictors, source_length)
+        if options.attention_heads:
+            heads = self._trellis.heads(slot, predictors, source_length)
         return Hypothesis(
             ids=tuple(ids),
             log_prob=ended.log_prob,
@@ -224,6 +234,7 @@ class Batch(Generic[Key]):
             finish_reason=reason,
             token_log_probs=np.append(cells["log_prob"], np.float32(ended.token_log_prob)),
             attention=attention,
+            attention_heads=heads,
         )
 
     def _continue(

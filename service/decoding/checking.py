@@ -120,6 +120,8 @@ def _of_hypotheses(options: "DecodingOptions") -> Iterator[str]:
             f"{options.patience_count} of beam_size {options.beam_size}; "
             "raise patience or ask for fewer"
         )
+    if options.attention_heads and not options.attention:
+        yield "attention_heads is set but attention is not, which is their mean; ask for both"
 
 
 def _of_lengths(options: "DecodingOptions") -> Iterator[str]:

@@ -21,6 +21,8 @@ class Hypothesis:
     attention        (len(ids), source_length) float32 or None if nobody asked: what each token
                      attended to, over the real source tokens with EOS as the last column; rows
                      sum to 1; the row of the target's EOS is left out
+    attention_heads  (heads, len(ids), source_length) float32 or None if nobody asked: of what the
+                     attention is the mean
     """
 
     ids: tuple[int, ...]
@@ -29,3 +31,4 @@ class Hypothesis:
     finish_reason: FinishReason
     token_log_probs: NDArray[np.float32]
     attention: NDArray[np.float32] | None
+    attention_heads: NDArray[np.float32] | None = None

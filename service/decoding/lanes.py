@@ -17,6 +17,7 @@ LANE: Final = np.dtype(
         ("position", np.int32),  # of the token that the next step predicts
         ("limit", np.int32),  # tokens with EOS
         ("attention", np.bool_),
+        ("attention_heads", np.bool_),
         ("is_covered", np.bool_),  # has a coverage penalty
         ("is_filtered", np.bool_),
         ("needs_everything", np.bool_),
@@ -47,6 +48,7 @@ class Sentence(Generic[Key]):
             0,
             self.limit,
             options.attention,
+            options.attention_heads,
             options.coverage_penalty > 0,
             options.is_filtered,
             options.needs_everything,

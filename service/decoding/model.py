@@ -15,7 +15,8 @@ class StepOutput:
     log_probs       (rows, k) float32, descending; k is the number of candidates asked for, or the
                     vocabulary if that is smaller
     ids             (rows, k) int64, distinct within a row
-    attention       (rows, source) float32 if asked; columns past a row's own source are ignored
+    attention       (rows, heads, source) float32 if asked, of the heads whose mean is the model's
+                    attention; columns past a row's own source are ignored
     full_log_probs  (rows, vocabulary) float32 if asked
     """
 

@@ -73,6 +73,7 @@ class DecodingOptions:
     sampling_seed         the same seed draws the same translation of a sentence; 0 to 2**64 - 1
 
     attention         whether hypotheses carry their attention
+    attention_heads   whether they also carry that of each head; only with `attention`
     shortlist         choose from the words that the source is likely to become, and from common
                       ones, where the model knows them; log-probabilities are then among these
                       (Jean et al. 2015, section 3.2). Never with a prefix or sampling
@@ -91,6 +92,7 @@ class DecodingOptions:
     stopping: Stopping = Stopping.BEST
     patience: float = 1.0
     attention: bool = False
+    attention_heads: bool = False
     shortlist: bool = True
     length_form: LengthForm = LengthForm.PLAIN
     coverage_penalty: float = 0.0

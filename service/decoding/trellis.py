@@ -17,11 +17,14 @@ _CELL: Final = np.dtype([("token", np.int32), ("log_prob", np.float32), ("parent
 
 
 class Trellis:
-    """Cells (slot, position, beam) and attention (slot, position, beam, source)."""
+    """Cells (slot, position, beam), attention (slot, position, beam, source), and that of heads
+    (slot, position, beam, heads, source).
+    """
 
     def __init__(self, beam_size: int) -> None:
         self._cells = np.empty((0, 0, beam_size), _CELL)
         self._attention = np.empty((0, 0, beam_size, 0), np.float32)
+        self._heads = np.empty((0, 0, beam_size, 0, 0), np.float32)
         self._free: list[int] = []
 
     def acquire(self, max_length: int, attention_width: int) -> int:
@@ -59,6 +62,18 @@ class Trellis:
         width = min(attention.shape[2], self._attention.shape[3])
         self._attention[slots, positions, :, :width] = attention[:, :, :width]
 
+    def record_heads(
+        self,
+        slots: NDArray[np.intp],
+        positions: NDArray[np.int32],
+        heads: NDArray[np.float32],
+    ) -> None:
+        """The same for each head; (slots, W, heads, source)."""
+        _, _, num_heads, width = heads.shape
+        needed = (int(slots.max()) + 1, int(positions.max()) + 1, 0, num_heads, width)
+        self._heads = grown(self._heads, needed)
+        self._heads[slots, positions, :, :num_heads, :width] = heads
+
     def trace(self, slot: int, position: int, beam: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
         """Follow the back-pointers from `beam` of the row at `position` to the first token.
 
@@ -78,3 +93,8 @@ class Trellis:
     ) -> NDArray[np.float32]:
         """What the tokens predicted by `beams`, one per position from 0, attended to."""
         return self._attention[slot, np.arange(len(beams)), beams, :source_length]
+
+    def heads(self, slot: int, beams: NDArray[np.intp], source_length: int) -> NDArray[np.float32]:
+        """The same for each head, (heads, len(beams), source_length)."""
+        by_token = self._heads[slot, np.arange(len(beams)), beams, :, :source_length]
+        return np.ascontiguousarray(by_token.swapaxes(0, 1))

@@ -1,10 +1,10 @@
 """The queue as threads see it: a `Batcher` behind the one lock of the engine."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from threading import Condition, Event
 
-from service.batching import Admission, Batcher, Load, Sentence
+from service.batching import Admission, Batcher, Load, Request, Sentence
 from service.errors import Unavailable
 
 Clock = Callable[[], float]
@@ -57,11 +57,16 @@ class Dispatcher:
         """For the report of an `Answer`; called on any thread."""
         self.last_cancellation = object()
 
-    def check_room(self, num_sentences: int) -> None:
-        """Raises what `submit` would raise now for so many sentences, whatever is in them."""
+    def expect(self, request: Request) -> None:
+        """Keeps room for a request; raises what `submit` would raise now for its sentences."""
         with self._condition:
             self._check_open()
-            self._batcher.check_room(num_sentences, self._clock())
+            self._batcher.expect(request, self._clock(), self._loads)
+
+    def forget(self, request: Hashable) -> None:
+        """Gives up the room of a request whose sentences haven't come."""
+        with self._condition:
+            self._batcher.forget(request)
 
     def submit(self, sentences: Sequence[Sentence], tokens_to_come: int | None) -> None:
         """Queues all or none, as `Batcher.add` does.

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 
-from service.batching import Answer, Batcher, Load, QueueLimits, Sentence
+from service.batching import Answer, Batcher, Load, QueueLimits, Request, Sentence
 from service.bundle import Bundle, Limits
 from service.decoding import DecodingOptions, Hypothesis, StepModel
 from service.engine.cores import usable_cores
@@ -83,14 +83,20 @@ class Engine:
         """Rows that have room in the batches of all workers."""
         return self.max_rows * len(self._loads)
 
-    def check_room(self, num_sentences: int) -> None:
-        """Refuses a request of so many sentences as `submit_all` would now, but for its deadline.
+    @contextmanager
+    def room_for(self, request: Request) -> Iterator[None]:
+        """Keeps room for a request in a block that reads and submits it, with it as the group.
 
-        For those who would have to work to know more of it: a server that is asked for more than it
-        can do has no time for that. Raises QueueFull and Unavailable.
+        What `submit_all` would refuse, by what is known of it, is refused before the block: a
+        server that is asked for more than it can do has no time to read in vain. Raises QueueFull
+        and Unavailable.
         """
-        with self._refusals_told(num_sentences):
-            self._dispatcher.check_room(num_sentences)
+        with self._refusals_told(request.num_sentences):
+            self._dispatcher.expect(request)
+        try:
+            yield
+        finally:
+            self._dispatcher.forget(request)
 
     def submit_all(
         self,
@@ -196,9 +202,10 @@ class Engine:
                 "split it"
             )
         for option in {id(option): option for option in options}.values():
-            self._check_options(option)
+            self.check_options(option)
 
-    def _check_options(self, options: DecodingOptions) -> None:
+    def check_options(self, options: DecodingOptions) -> None:
+        """Raises InvalidArgument for options that no sentence can be submitted with."""
         if options.max_length > self.limits.max_target_tokens:
             raise InvalidArgument(
                 f"max_length is {options.max_length}, the model's limit is "

@@ -229,12 +229,20 @@ def reject(sentence: Sentence, error: TranslationError) -> bool:
 
 
 def fail_all(sentences: Iterable[Sentence], error: TranslationError, observer: Observer) -> None:
-    """Ends sentences that are lost. All are answered before the observer hears of any of them."""
-    for sentence, was_waiting in [(each, reject(each, error)) for each in sentences]:
-        if was_waiting:
-            observer.failed()
-        else:
+    """Ends sentences that are lost. All are answered before the observer hears of any of them.
+
+    Whose caller has left by now is not lost. Who is cancelled from here on was: a request gives its
+    other sentences up as soon as it hears of the first.
+    """
+    sentences = tuple(sentences)
+    have_left = {sentence for sentence in sentences if sentence.future.cancelled()}
+    for sentence in sentences:
+        reject(sentence, error)
+    for sentence in sentences:
+        if sentence in have_left:
             _tell_cancelled(sentence, observer)
+        else:
+            observer.failed()
 
 
 def _tell_cancelled(sentence: Sentence, observer: Observer) -> None:

@@ -7,13 +7,21 @@ import zlib
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from secrets import token_hex
+from random import Random
+
+from service.logs.repeats import Repeats
 
 _LOG = logging.getLogger("service.requests")
 # Printable ASCII without the space: it can be sent back in metadata, and can't forge a line.
 _SANE_ID = re.compile(r"[!-~]{1,128}")
+# Ids are to differ, not to be secret. To ask the system each time would hand the GIL to decoding
+# threads, and who is refused would wait for it to come back.
+_RANDOM = Random()
 _MAX_LOGGED_CHARACTERS = 2000
 _MAX_REASON_LENGTH = 500
+# What a server answers without any work, and so by the hundred: by its own reasons, not by what it
+# was sent.
+_TURNED_AWAY = frozenset(["RESOURCE_EXHAUSTED", "UNAVAILABLE", "UNAUTHENTICATED"])
 
 
 def request_id(metadata: Iterable[tuple[str, str | bytes]]) -> str:
@@ -21,36 +29,53 @@ def request_id(metadata: Iterable[tuple[str, str | bytes]]) -> str:
     for key, value in metadata:
         if key == "x-request-id" and isinstance(value, str) and _SANE_ID.fullmatch(value):
             return value
-    return token_hex(16)
+    return _new_id()
+
+
+def _new_id() -> str:
+    return f"{_RANDOM.getrandbits(128):032x}"
 
 
 @dataclass(slots=True)
 class RequestRecord:
     """What is known of one rpc: filled in by those who serve it, logged and traced at its end.
 
-    contents: the texts that were sent. models: name@version of those who translated them.
-    Counts are None where nobody has counted. trace_id: of a trace that is kept.
+    contents: the texts that were sent; of a stream the first ones.
+    num_texts, num_characters: of all texts of a stream; num_failed of them got no translation.
+    models: name@version of those who translated them.
+    Other counts are None where nobody has counted. trace_id: of a trace that is kept.
     """
 
-    request_id: str = field(default_factory=lambda: token_hex(16))
+    request_id: str = field(default_factory=_new_id)
     contents: Sequence[str] = ()
     models: Sequence[str] = ()
     num_sentences: int | None = None
     num_source_tokens: int | None = None
     num_target_tokens: int | None = None
     trace_id: str | None = None
+    num_texts: int = 0
+    num_characters: int = 0
+    num_failed: int = 0
 
     def begin(self) -> None:
         """Makes this the record of the running task, and of the threads that it starts."""
         # Never taken back: an rpc has a task of its own.
         _CURRENT.set(self)
 
+    def add_text(self, text: str) -> None:
+        """A stream goes on with another text."""
+        if self.num_texts + self.num_characters < _MAX_LOGGED_CHARACTERS:
+            self.contents = [*self.contents, text[:_MAX_LOGGED_CHARACTERS]]
+        self.num_texts += 1
+        self.num_characters += len(text)
+
     def facts(self) -> dict[str, str | int]:
         """What is known of its work, by name of a field in logs and an attribute in traces."""
         known: dict[str, str | int | None] = {
             "model": ",".join(self.models) or None,
-            "texts": len(self.contents) or None,
-            "characters": sum(map(len, self.contents)) or None,
+            "texts": self.num_texts or len(self.contents) or None,
+            "characters": self.num_characters or sum(map(len, self.contents)) or None,
+            "failed_texts": self.num_failed or None,
             "sentences": self.num_sentences,
             "source_tokens": self.num_source_tokens,
             "target_tokens": self.num_target_tokens,
@@ -84,6 +109,8 @@ def request_fields() -> dict[str, str]:
 class RequestLog:
     """Which rpcs get their line: none (off), those that failed, or all.
 
+    Of those that were turned away for one reason, `failed` has one a second, with the number of
+    those `left_out` since the one before; `all` has each.
     rate: share of the successes that `all` logs, chosen by request id: alike on every server that
     a request passes. Who was called from where is in no line.
     """
@@ -91,12 +118,14 @@ class RequestLog:
     which: str = "failed"
     rate: float = 1.0
     log_texts: bool = False
+    repeats: Repeats = field(default_factory=Repeats)
 
     def ended(
         self, record: RequestRecord, method: str, code: str, seconds: float, reason: str = ""
     ) -> None:
         """Logs the end of an rpc if it is to be logged; `reason` is what its caller was told."""
-        if not self._is_wanted(record, code):
+        left_out = self._left_out(record, method, code, reason)
+        if left_out is None:
             return
         fields: dict[str, object] = {
             "request_id": record.request_id,
@@ -107,14 +136,22 @@ class RequestLog:
         }
         if reason:
             fields["reason"] = reason[:_MAX_REASON_LENGTH]
+        if left_out:
+            fields["left_out"] = left_out
         if self.log_texts:
             fields["contents"] = _cut(record.contents)
         level = logging.INFO if code == "OK" else logging.WARNING
         _LOG.log(level, "rpc ended", extra={"fields": fields})
 
-    def _is_wanted(self, record: RequestRecord, code: str) -> bool:
-        if self.which == "off" or code != "OK":
-            return self.which != "off"
+    def _left_out(self, record: RequestRecord, method: str, code: str, reason: str) -> int | None:
+        """None if the rpc gets no line, else how many like it got none since the last that did."""
+        if self.which == "off" or (code == "OK" and not self._is_chosen(record)):
+            return None
+        if self.which == "all" or code not in _TURNED_AWAY:
+            return 0
+        return self.repeats.told(f"{method} {code} {reason}")
+
+    def _is_chosen(self, record: RequestRecord) -> bool:
         return self.which == "all" and _share(record.request_id) < self.rate
 
 

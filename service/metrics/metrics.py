@@ -1,6 +1,7 @@
 """`Metrics`: all that one server tells Prometheus."""
 
 from collections import defaultdict
+from collections.abc import Callable
 from threading import Lock
 from typing import Literal, TypeAlias, get_args
 
@@ -60,6 +61,17 @@ class Metrics:
         self._reloads = {
             outcome: reloads.labels(outcome).inc for outcome in get_args(ReloadOutcome)
         }
+
+    def watch_certificate(self, expires: Callable[[], float]) -> None:
+        """Shows when the server's certificate ends; for servers that have one.
+
+        expires: in Unix seconds; asked at every scrape, on any thread.
+        """
+        Gauge(
+            "nmt_certificate_expiry_timestamp_seconds",
+            "When the certificate ends that new connections are shown.",
+            registry=self.registry,
+        ).set_function(expires)
 
     def rpc(self, kind: str, service: str, method: str) -> RpcMetrics:
         """The counters of one rpc; `kind` is unary, server_stream, client_stream or bidi_stream."""

@@ -1,3 +1,4 @@
+from google.rpc import status_pb2 as _status_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -57,7 +58,7 @@ LENGTH_FORM_PLAIN: LengthForm
 LENGTH_FORM_WU: LengthForm
 
 class TranslateRequest(_message.Message):
-    __slots__ = ("contents", "mime_type", "source_language_code", "target_language_code", "model", "options", "include_attention", "text_options", "model_version", "include_token_scores", "include_alignment")
+    __slots__ = ("contents", "mime_type", "source_language_code", "target_language_code", "model", "options", "include_attention", "text_options", "model_version", "include_token_scores", "include_alignment", "include_attention_heads")
     CONTENTS_FIELD_NUMBER: _ClassVar[int]
     MIME_TYPE_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
@@ -69,6 +70,7 @@ class TranslateRequest(_message.Message):
     MODEL_VERSION_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_TOKEN_SCORES_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_ALIGNMENT_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_ATTENTION_HEADS_FIELD_NUMBER: _ClassVar[int]
     contents: _containers.RepeatedScalarFieldContainer[str]
     mime_type: str
     source_language_code: str
@@ -80,7 +82,8 @@ class TranslateRequest(_message.Message):
     model_version: str
     include_token_scores: bool
     include_alignment: bool
-    def __init__(self, contents: _Optional[_Iterable[str]] = ..., mime_type: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., include_attention: _Optional[bool] = ..., text_options: _Optional[_Union[TextOptions, _Mapping]] = ..., model_version: _Optional[str] = ..., include_token_scores: _Optional[bool] = ..., include_alignment: _Optional[bool] = ...) -> None: ...
+    include_attention_heads: bool
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., mime_type: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., include_attention: _Optional[bool] = ..., text_options: _Optional[_Union[TextOptions, _Mapping]] = ..., model_version: _Optional[str] = ..., include_token_scores: _Optional[bool] = ..., include_alignment: _Optional[bool] = ..., include_attention_heads: _Optional[bool] = ...) -> None: ...
 
 class TextOptions(_message.Message):
     __slots__ = ("split_sentences", "long_sentences", "no_break_spaces", "protect", "protected_spans", "glossary")
@@ -119,6 +122,62 @@ class TranslateResponse(_message.Message):
     TRANSLATIONS_FIELD_NUMBER: _ClassVar[int]
     translations: _containers.RepeatedCompositeFieldContainer[Translation]
     def __init__(self, translations: _Optional[_Iterable[_Union[Translation, _Mapping]]] = ...) -> None: ...
+
+class TranslateStreamRequest(_message.Message):
+    __slots__ = ("settings", "segment")
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    SEGMENT_FIELD_NUMBER: _ClassVar[int]
+    settings: TranslateStreamSettings
+    segment: Segment
+    def __init__(self, settings: _Optional[_Union[TranslateStreamSettings, _Mapping]] = ..., segment: _Optional[_Union[Segment, _Mapping]] = ...) -> None: ...
+
+class TranslateStreamSettings(_message.Message):
+    __slots__ = ("mime_type", "source_language_code", "target_language_code", "model", "options", "include_attention", "text_options", "model_version", "include_token_scores", "include_alignment", "include_attention_heads")
+    MIME_TYPE_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_ATTENTION_FIELD_NUMBER: _ClassVar[int]
+    TEXT_OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_VERSION_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_TOKEN_SCORES_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_ALIGNMENT_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_ATTENTION_HEADS_FIELD_NUMBER: _ClassVar[int]
+    mime_type: str
+    source_language_code: str
+    target_language_code: str
+    model: str
+    options: DecodingOptions
+    include_attention: bool
+    text_options: TextOptions
+    model_version: str
+    include_token_scores: bool
+    include_alignment: bool
+    include_attention_heads: bool
+    def __init__(self, mime_type: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., include_attention: _Optional[bool] = ..., text_options: _Optional[_Union[TextOptions, _Mapping]] = ..., model_version: _Optional[str] = ..., include_token_scores: _Optional[bool] = ..., include_alignment: _Optional[bool] = ..., include_attention_heads: _Optional[bool] = ...) -> None: ...
+
+class Segment(_message.Message):
+    __slots__ = ("id", "content", "options", "protected_spans")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    PROTECTED_SPANS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    content: str
+    options: DecodingOptions
+    protected_spans: _containers.RepeatedCompositeFieldContainer[Span]
+    def __init__(self, id: _Optional[str] = ..., content: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., protected_spans: _Optional[_Iterable[_Union[Span, _Mapping]]] = ...) -> None: ...
+
+class TranslateStreamResponse(_message.Message):
+    __slots__ = ("id", "translation", "error")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TRANSLATION_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    translation: Translation
+    error: _status_pb2.Status
+    def __init__(self, id: _Optional[str] = ..., translation: _Optional[_Union[Translation, _Mapping]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ...) -> None: ...
 
 class Translation(_message.Message):
     __slots__ = ("translated_text", "model", "model_version", "source_language_code", "target_language_code", "detected_language_code", "detection_confidence", "sentences", "passed_through")
@@ -293,13 +352,14 @@ class DecodingOptions(_message.Message):
     def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_length: _Optional[int] = ..., max_length_ratio: _Optional[float] = ..., stopping: _Optional[_Union[Stopping, str]] = ..., patience: _Optional[float] = ..., shortlist: _Optional[bool] = ..., length_form: _Optional[_Union[LengthForm, str]] = ..., coverage_penalty: _Optional[float] = ..., min_length: _Optional[int] = ..., min_length_ratio: _Optional[float] = ..., repetition_penalty: _Optional[float] = ..., no_repeat_ngram_size: _Optional[int] = ..., suppress_sequences: _Optional[_Iterable[str]] = ..., prefix: _Optional[str] = ..., prefix_bias_beta: _Optional[float] = ..., return_alternatives: _Optional[bool] = ..., min_alternative_prob: _Optional[float] = ..., sampling_temperature: _Optional[float] = ..., sampling_top_k: _Optional[int] = ..., sampling_top_p: _Optional[float] = ..., sampling_seed: _Optional[int] = ..., forbid_unknown: _Optional[bool] = ...) -> None: ...
 
 class ScoreRequest(_message.Message):
-    __slots__ = ("pairs", "source_language_code", "target_language_code", "model", "model_version", "include_attention", "length_penalty", "length_form", "coverage_penalty")
+    __slots__ = ("pairs", "source_language_code", "target_language_code", "model", "model_version", "include_attention", "include_attention_heads", "length_penalty", "length_form", "coverage_penalty")
     PAIRS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     MODEL_VERSION_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_ATTENTION_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_ATTENTION_HEADS_FIELD_NUMBER: _ClassVar[int]
     LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
     LENGTH_FORM_FIELD_NUMBER: _ClassVar[int]
     COVERAGE_PENALTY_FIELD_NUMBER: _ClassVar[int]
@@ -309,10 +369,11 @@ class ScoreRequest(_message.Message):
     model: str
     model_version: str
     include_attention: bool
+    include_attention_heads: bool
     length_penalty: float
     length_form: LengthForm
     coverage_penalty: float
-    def __init__(self, pairs: _Optional[_Iterable[_Union[SentencePair, _Mapping]]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., include_attention: _Optional[bool] = ..., length_penalty: _Optional[float] = ..., length_form: _Optional[_Union[LengthForm, str]] = ..., coverage_penalty: _Optional[float] = ...) -> None: ...
+    def __init__(self, pairs: _Optional[_Iterable[_Union[SentencePair, _Mapping]]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., include_attention: _Optional[bool] = ..., include_attention_heads: _Optional[bool] = ..., length_penalty: _Optional[float] = ..., length_form: _Optional[_Union[LengthForm, str]] = ..., coverage_penalty: _Optional[float] = ...) -> None: ...
 
 class SentencePair(_message.Message):
     __slots__ = ("source", "target")

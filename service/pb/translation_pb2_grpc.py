@@ -40,6 +40,11 @@ class TranslationServiceStub:
                 request_serializer=service_dot_pb_dot_translation__pb2.TranslateRequest.SerializeToString,
                 response_deserializer=service_dot_pb_dot_translation__pb2.TranslateResponse.FromString,
                 _registered_method=True)
+        self.TranslateStream = channel.stream_stream(
+                '/nmt.v1.TranslationService/TranslateStream',
+                request_serializer=service_dot_pb_dot_translation__pb2.TranslateStreamRequest.SerializeToString,
+                response_deserializer=service_dot_pb_dot_translation__pb2.TranslateStreamResponse.FromString,
+                _registered_method=True)
         self.Score = channel.unary_unary(
                 '/nmt.v1.TranslationService/Score',
                 request_serializer=service_dot_pb_dot_translation__pb2.ScoreRequest.SerializeToString,
@@ -75,6 +80,54 @@ class TranslationServiceServicer:
         DEADLINE_EXCEEDED   the deadline passed, waiting or decoding. Allow more time or send less text.
         CANCELLED           the client cancelled.
         UNAVAILABLE         the server is loading its models or shutting down. Retry, best on another one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def TranslateStream(self, request_iterator, context):
+        """Translates texts as they come, and answers each as soon as it is ready, out of order if need be.
+
+        client  settings, segment "1", segment "2", segment "3"                   half-close
+        server                                "2" translated, "1" error, "3" translated       OK
+
+        Send one message with the settings, then one for each segment, then close your side. Every segment
+        gets exactly one answer, with its id: its translation, the same that Translate would have given, or
+        the status that it failed with. The stream goes on after a segment that failed, and ends with OK
+        after the last answer. Read while you write: a client that reads only at its end may wait for ever.
+
+        Flow         The server reads on only while it owes less than one request of Translate may hold:
+        fewer than Limits.max_contents answers, to segments of fewer than Limits.max_characters
+        together, and no more than Limits.max_message_bytes of answers that nobody has taken.
+        Otherwise gRPC's flow control holds the client's writes back. So nothing is refused for
+        lack of room: segments wait until the queue has some.
+        Deadlines    A deadline of the rpc is that of the whole stream. Without one it may last for ever;
+        each segment is then given up Limits.default_deadline_seconds after it was read, which
+        the answer to it says. A later one ends the stream when it passes, but each segment has
+        no more than Limits.max_deadline_seconds.
+        Cancelling   frees the places of all its segments at the next decoding step.
+        Models       Each segment is routed when it is read: a stream goes over to a new version when that
+        is installed, and Translation.model_version says which one answered. Name a
+        model_version to stay with one.
+        Shutdown     A server that stops reads no more, answers what it has read, and ends the stream with
+        UNAVAILABLE. Open another stream, best to another server, and send again what has no
+        answer yet: nothing is lost or changed by asking twice.
+
+        Status codes of the stream. Where it fails by what was sent or by a shutdown, the segments before
+        are answered first.
+        INVALID_ARGUMENT    the settings can't be met by any segment, aren't in the first message or come
+        twice; a message is empty or can't be parsed, or an id is too long.
+        NOT_FOUND           as for Translate, when the settings come.
+        DEADLINE_EXCEEDED   the deadline of the rpc passed.
+        CANCELLED           the client cancelled.
+        UNAVAILABLE         the server is loading its models or shutting down.
+
+        Status codes of a segment (TranslateStreamResponse.error)
+        INVALID_ARGUMENT    it, its options or its answer is over a limit or contradictory. Don't retry.
+        NOT_FOUND           its model, or the version that was named, is no longer served.
+        DEADLINE_EXCEEDED   its time passed, waiting or decoding.
+        UNAVAILABLE         its model can't run at present. Retry, best on another server.
+        INTERNAL            a fault in the server.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -121,6 +174,11 @@ def add_TranslationServiceServicer_to_server(servicer, server):
                     request_deserializer=service_dot_pb_dot_translation__pb2.TranslateRequest.FromString,
                     response_serializer=service_dot_pb_dot_translation__pb2.TranslateResponse.SerializeToString,
             ),
+            'TranslateStream': grpc.stream_stream_rpc_method_handler(
+                    servicer.TranslateStream,
+                    request_deserializer=service_dot_pb_dot_translation__pb2.TranslateStreamRequest.FromString,
+                    response_serializer=service_dot_pb_dot_translation__pb2.TranslateStreamResponse.SerializeToString,
+            ),
             'Score': grpc.unary_unary_rpc_method_handler(
                     servicer.Score,
                     request_deserializer=service_dot_pb_dot_translation__pb2.ScoreRequest.FromString,
@@ -160,6 +218,33 @@ class TranslationService:
             '/nmt.v1.TranslationService/Translate',
             service_dot_pb_dot_translation__pb2.TranslateRequest.SerializeToString,
             service_dot_pb_dot_translation__pb2.TranslateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TranslateStream(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/nmt.v1.TranslationService/TranslateStream',
+            service_dot_pb_dot_translation__pb2.TranslateStreamRequest.SerializeToString,
+            service_dot_pb_dot_translation__pb2.TranslateStreamResponse.FromString,
             options,
             channel_credentials,
             insecure,

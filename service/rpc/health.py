@@ -1,7 +1,7 @@
 """grpc.health.v1: is the server ready, is each model, and does the process live.
 
-    ""          readiness   some model is served and every engine works; not while models load, and
-                            not from the first moment of a shutdown on
+    ""          readiness   some model is served whose engine works; not while models load, and not
+                            from the first moment of a shutdown on
     a model     readiness   the model is served and its engine works
     "liveness"  liveness    false only where nothing but a restart helps; true while models load and
                             while accepted requests are finished

@@ -33,8 +33,6 @@ class RequestInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         self._log = log
         self._tracer = tracer or SilentTracer()
         self._unlogged = frozenset(unlogged)
-        self.num_running = 0
-        """Rpcs that have begun and not ended."""
 
     async def intercept_service(
         self,
@@ -61,17 +59,23 @@ class RequestInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
             span.end(code, {"request_id": record.request_id, **record.facts()})
             self._log.ended(record, method, code, seconds, context.details() or "")
 
-        self.num_running += 1
-        try:
-            async with ending(context, ended):
-                yield
-        finally:
-            self.num_running -= 1
+        async with ending(context, ended):
+            yield
 
 
 def note_contents(contents: Sequence[str]) -> None:
     """What the current rpc is to translate, for its line in the log and its span."""
     current_request().contents = contents
+
+
+def note_text(text: str) -> None:
+    """The current rpc is a stream, and has another text to translate."""
+    current_request().add_text(text)
+
+
+def note_fault() -> None:
+    """One of the texts of a stream was not translated."""
+    current_request().num_failed += 1
 
 
 def note_scores(manifest: Manifest, scores: Sequence[PairScore]) -> None:
@@ -84,13 +88,14 @@ def note_scores(manifest: Manifest, scores: Sequence[PairScore]) -> None:
 
 
 def note_answers(answers: Sequence[Answer]) -> None:
-    """What came of the current rpc, likewise."""
+    """What came of the current rpc, likewise; a stream tells it bit by bit."""
     record = current_request()
     manifests = (answer.translator.manifest for answer in answers)
-    record.models = [*dict.fromkeys(f"{each.name}@{each.version}" for each in manifests)]
+    names = (f"{each.name}@{each.version}" for each in manifests)
+    record.models = [*dict.fromkeys([*record.models, *names])]
     sentences = [each for answer in answers for each in answer.translation.sentences]
-    record.num_sentences = len(sentences)
-    record.num_source_tokens = sum(each.source_token_count for each in sentences)
-    record.num_target_tokens = sum(
-        each.hypotheses[0].token_count for each in sentences if each.hypotheses
-    )
+    record.num_sentences = (record.num_sentences or 0) + len(sentences)
+    num_tokens = sum(each.source_token_count for each in sentences)
+    record.num_source_tokens = (record.num_source_tokens or 0) + num_tokens
+    num_tokens = sum(each.hypotheses[0].token_count for each in sentences if each.hypotheses)
+    record.num_target_tokens = (record.num_target_tokens or 0) + num_tokens

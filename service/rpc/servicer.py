@@ -13,42 +13,50 @@ from typing import Any, TypeAlias, TypeVar
 
 import grpc
 
-from service.catalog import Catalog, held
-from service.decoding import DecodingOptions
+from service.catalog import Catalog
 from service.pb import translation_pb2 as pb
 from service.rpc.convert import (
     Answer,
     extras_from_message,
     model_to_message,
-    options_from_message,
     response_bytes,
     text_options_from_message,
 )
 from service.rpc.limits import RequestLimits
+from service.rpc.options import options_for
 from service.rpc.request_log import note_answers, note_contents
 from service.rpc.scoring import score
-from service.rpc.shares import Share, share_out
+from service.rpc.shares import Share, leased
 from service.rpc.status import abort
+from service.rpc.streaming import Stream
 from service.text.detection import LanguageDetector
-from service.translator import MAX_INLINE_BYTES, TextOptions, Translator, least_bytes
+from service.translator import MAX_INLINE_BYTES, TextOptions, least_bytes
 
 TRANSLATION_SERVICE: str = pb.DESCRIPTOR.services_by_name["TranslationService"].full_name
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 _Response = TypeVar("_Response")
-# Code points of options that are put into ids on the event loop, in a millisecond.
-_MAX_INLINE_LENGTH = 512
 
 
 class TranslationServicer:
-    """Answers with the models of `catalog`, and UNAVAILABLE until they are loaded."""
+    """Answers with the models of `catalog`, and UNAVAILABLE until they are loaded.
 
-    def __init__(self, catalog: Catalog, limits: RequestLimits) -> None:
+    closing: set when the server is to stop: then streams end, which else might last for ever.
+    """
+
+    def __init__(
+        self, catalog: Catalog, limits: RequestLimits, closing: asyncio.Event | None = None
+    ) -> None:
         self._catalog = catalog
         self._limits = limits
+        self._closing = closing or asyncio.Event()
         self._detector = LanguageDetector()
 
     async def Translate(self, request: pb.TranslateRequest, context: _Context) -> bytes:
         return await answered(self._translate(request, context.time_remaining()), context)
+
+    async def TranslateStream(self, requests: object, context: _Context) -> None:
+        stream = Stream(context, self._catalog, self._limits, self._detector, self._closing)
+        await answered(stream.run(), context)
 
     async def Score(self, request: pb.ScoreRequest, context: _Context) -> bytes:
         return await answered(self._score(request, context.time_remaining()), context)
@@ -87,24 +95,17 @@ class TranslationServicer:
         limit = self._limits.max_message_bytes
         with ExitStack() as leases:
             answers: dict[int, Answer] = {}
-            for share in await self._shares(request, leases):
+            for share in await leased(request, self._catalog, self._detector, leases):
                 answers |= await _translated(request, share, text_options, deadline, limit)
             in_order = [answer for _, answer in sorted(answers.items())]
             note_answers(in_order)
             if sum(least_bytes(answer.translation) for answer in in_order) <= MAX_INLINE_BYTES:
+                await asyncio.sleep(0)  # as in `translate_async`
                 return response_bytes(in_order, limit)
             return await asyncio.to_thread(response_bytes, in_order, limit)
 
     async def _score(self, request: pb.ScoreRequest, remaining: float | None) -> bytes:
         return await score(request, self._catalog, self._limits, remaining)
-
-    async def _shares(self, request: pb.TranslateRequest, leases: ExitStack) -> list[Share]:
-        """The models of the request, held until the leases end."""
-        router = self._catalog.router
-        with held(router.models):  # detection takes a while, in which each may be replaced
-            shares = await share_out(request, router, self._detector)
-            leases.enter_context(held(share.model for share in shares))
-        return shares
 
 
 def add_translation(server: grpc.aio.Server, servicer: TranslationServicer) -> None:
@@ -115,6 +116,8 @@ def add_translation(server: grpc.aio.Server, servicer: TranslationServicer) -> N
         "Translate": grpc.unary_unary_rpc_method_handler(
             servicer.Translate, pb.TranslateRequest.FromString
         ),
+        # Reads and parses by itself, so that it can answer what it can't parse.
+        "TranslateStream": grpc.stream_stream_rpc_method_handler(servicer.TranslateStream),
         "Score": grpc.unary_unary_rpc_method_handler(servicer.Score, pb.ScoreRequest.FromString),
         "ListModels": grpc.unary_unary_rpc_method_handler(
             servicer.ListModels, pb.ListModelsRequest.FromString
@@ -141,7 +144,7 @@ async def _translated(
 ) -> dict[int, Answer]:
     """The translations of a share, by their place in the request."""
     translator = share.model.translator
-    options = await _options(request, translator)
+    options = await options_for(request.options, request, translator)
     translations = await translator.translate_async(
         [request.contents[index] for index in share.indices],
         options,
@@ -152,11 +155,3 @@ async def _translated(
     )
     answers = map(Answer, translations, itertools.repeat(translator), share.detections)
     return dict(zip(share.indices, answers, strict=True))
-
-
-async def _options(request: pb.TranslateRequest, translator: Translator) -> DecodingOptions:
-    message, attention = request.options, request.include_attention
-    arguments = message, translator.default_options, translator.wording, attention
-    if len(message.prefix) + sum(map(len, message.suppress_sequences)) <= _MAX_INLINE_LENGTH:
-        return options_from_message(*arguments)
-    return await asyncio.to_thread(options_from_message, *arguments)

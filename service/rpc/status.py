@@ -24,17 +24,16 @@ _ELLIPSIS = "…"
 _DETAILS_KEY = "grpc-status-details-bin"
 # What the retry policies of gRPC clients heed; RetryInfo is for those who retry by hand.
 _PUSHBACK_KEY = "grpc-retry-pushback-ms"
+_CODES = {code.value[0]: code for code in grpc.StatusCode}
 _LOG = logging.getLogger(__name__)
 
 
 async def abort(context: "grpc.aio.ServicerContext[Any, Any]", error: Exception) -> NoReturn:
     """Ends the rpc with the status of `error`; RESOURCE_EXHAUSTED says when to try again."""
-    if not isinstance(error, TranslationError):
-        _LOG.error("an rpc failed unexpectedly", exc_info=error)
-        await context.abort(grpc.StatusCode.INTERNAL, "internal error; the server's log has more")
-    code, message = grpc.StatusCode[error.status], _shorten(str(error))
+    status = status_of(error)
+    code, message = _CODES[status.code], status.message
     if isinstance(error, QueueFull):
-        details = (_DETAILS_KEY, _retry_details(code, message, error.retry_after_seconds))
+        details = (_DETAILS_KEY, status.SerializeToString())
         pushback = _pushback(error.retry_after_seconds, context.time_remaining())
         # What is given here replaces what was set before.
         trailers = context.trailing_metadata() or ()
@@ -42,13 +41,18 @@ async def abort(context: "grpc.aio.ServicerContext[Any, Any]", error: Exception)
     await context.abort(code, message)
 
 
-def _retry_details(code: grpc.StatusCode, message: str, seconds: float) -> bytes:
-    delay = Duration()
-    delay.FromNanoseconds(int(seconds * 1e9))
-    status = Status(code=code.value[0], message=message)
-    status.details.add().Pack(RetryInfo(retry_delay=delay))
-    data: bytes = status.SerializeToString()
-    return data
+def status_of(error: Exception) -> Status:
+    """What a client is told of an error; the log is told what nobody expected."""
+    if not isinstance(error, TranslationError):
+        _LOG.error("an rpc failed unexpectedly", exc_info=error)
+        internal = grpc.StatusCode.INTERNAL.value[0]
+        return Status(code=internal, message="internal error; the server's log has more")
+    status = Status(code=grpc.StatusCode[error.status].value[0], message=_shorten(str(error)))
+    if isinstance(error, QueueFull):
+        delay = Duration()
+        delay.FromNanoseconds(int(error.retry_after_seconds * 1e9))
+        status.details.add().Pack(RetryInfo(retry_delay=delay))
+    return status
 
 
 def _pushback(seconds: float, remaining: float | None) -> tuple[tuple[str, str], ...]:

@@ -1,6 +1,7 @@
 """Who may connect and who may call: TLS from PEM files, and bearer tokens from a file.
 
     certificates  the server's certificate, its key and the authorities of clients, as they rotate
+    expiry        when one ends
     pem           the files that they are in, and what is wrong with those
     tokens        the tokens of a file, as it changes
     interceptor   refuses the calls that bring none of them, before their request is received

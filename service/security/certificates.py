@@ -13,6 +13,7 @@ from pathlib import Path
 import grpc
 
 from service.errors import ConfigError
+from service.security.expiry import expiry
 from service.security.pem import SUBJECT, PemFile, authority_faults, pair_faults, read_pems
 
 _LOG = logging.getLogger(__name__)
@@ -61,6 +62,13 @@ class Certificates:
     def shown(self) -> "ShownCertificates":
         """What a port begins with; each port must hear of a renewal by itself."""
         return ShownCertificates(self, self._pems)
+
+    def expires(self) -> float:
+        """When the certificate ends that a new connection is shown now, in Unix seconds.
+
+        NaN if that can't be told. Called on any thread.
+        """
+        return expiry(self.read().chain)
 
     def read(self) -> _Pems:
         """What is in the files now; called on any thread.

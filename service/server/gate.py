@@ -1,30 +1,53 @@
-"""Closes a server to new rpcs before gRPC does.
+"""Counts the rpcs that a stop must wait for, and closes the server to new ones.
 
-When gRPC stops, calls that it has received and that nobody has begun to serve end with CANCELLED,
-which no client retries. Behind a closed gate they end with UNAVAILABLE, which every client may.
+gRPC's own stop won't do: a call that arrives while it stops ends with CANCELLED, which no client
+retries, and now and then it waits for a call that nobody serves. Behind a closed gate calls end
+with UNAVAILABLE, which every client may retry, and whoever is inside is known.
 """
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc
 
-from service.rpc import HEALTH_SERVICE
+from service.rpc import HEALTH_SERVICE, REFLECTION_SERVICES
+from service.rpc.wrapping import Context, wrap
 from service.security import refusal
 
-# Until callers have heard of it: the calls that are on their way arrive within that time.
-SETTLING_SECONDS = 0.2
+_FAULT = "the server is shutting down; try again, best on another one"
 
 
 class Gate(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
-    """Lets everything through until it is closed, then only health checks."""
+    """Lets everything through until it is closed, then only health checks.
+
+    An rpc is inside from when its request has been received until its status has been sent. Health
+    checks and reflection aren't counted: nobody loses anything by their end, and some never end by
+    themselves. Other streams must end when `closed` is set. To be used on one event loop's thread.
+    """
 
     def __init__(self) -> None:
-        self._is_closed = False
+        self.closed = asyncio.Event()
+        self._inside = 0
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    @property
+    def num_inside(self) -> int:
+        """Rpcs that were let through and have no status yet."""
+        return self._inside
 
     def close(self) -> None:
         """Refuses every rpc that has not begun."""
-        self._is_closed = True
+        self.closed.set()
+
+    async def wait_until_empty(self, timeout: float) -> None:
+        """Returns once nobody is inside, or after so many seconds."""
+        try:
+            await asyncio.wait_for(self._empty.wait(), timeout)
+        except TimeoutError:
+            pass
 
     async def intercept_service(
         self,
@@ -32,8 +55,24 @@ class Gate(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Any:
         handler = await continuation(handler_call_details)
-        is_health = handler_call_details.method.startswith(f"/{HEALTH_SERVICE}/")
-        if handler is None or is_health or not self._is_closed:
+        service, _, _ = handler_call_details.method.removeprefix("/").partition("/")
+        if handler is None or service == HEALTH_SERVICE:
             return handler
-        fault = "the server is shutting down; try again, best on another one"
-        return refusal(grpc.StatusCode.UNAVAILABLE, fault)
+        if self.closed.is_set():
+            return refusal(grpc.StatusCode.UNAVAILABLE, _FAULT)
+        return handler if service in REFLECTION_SERVICES else wrap(handler, self._around)
+
+    @asynccontextmanager
+    async def _around(self, context: Context) -> AsyncIterator[None]:
+        if self.closed.is_set():  # while its request was on the way
+            await context.abort(grpc.StatusCode.UNAVAILABLE, _FAULT)
+        self._inside += 1
+        self._empty.clear()
+        # The end of the block is too early: the answer would not have been sent.
+        context.add_done_callback(self._leave)  # type: ignore[arg-type]  # no Protocol
+        yield
+
+    def _leave(self, context: Context) -> None:
+        self._inside -= 1
+        if self._inside == 0:
+            self._empty.set()

@@ -38,11 +38,6 @@ class Interceptors:
         self._telling = RequestInterceptor(log, tracer, unlogged=[HEALTH_SERVICE])
         self._tokens = Tokens(Path(config.tokens_file)) if config.tokens_file else None
 
-    @property
-    def num_running(self) -> int:
-        """Rpcs, but for health checks, that have begun and not ended."""
-        return self._telling.num_running
-
     def open(self) -> list[_Interceptor]:
         """For a port that everybody may use."""
         # Outermost first: refusals are counted and logged, and a metric knows its rpc's trace.

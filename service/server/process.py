@@ -20,6 +20,7 @@ from types import FrameType
 
 from service.config import ServerConfig, service_links
 from service.logs import say, set_up_logging
+from service.server.pauses import shorten_pauses
 from service.server.server import Server
 
 _LOG = logging.getLogger(__name__)
@@ -57,22 +58,24 @@ async def _serve(config: ServerConfig) -> None:
     await server.start()
     working = asyncio.create_task(_work(server))
     stopping = asyncio.create_task(stop_wanted.wait())
-    try:
-        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            working.result()  # it ends by a failure only
-    finally:
-        stopping.cancel()
-        working.cancel()
-        await server.stop()
+    await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+    has_failed = working.done()  # it ends by a failure only
+    stopping.cancel()
+    working.cancel()
+    await server.stop()
+    if has_failed:
+        await server.close()
+        return working.result()
     logging.shutdown()
     sys.stdout.flush()
-    # Python would wait for a thread that still loads a model, which nothing can stop.
+    # The kernel closes the ports: gRPC would end with CANCELLED who calls meanwhile. And Python
+    # would wait for a thread that still loads a model, which nothing can stop.
     os._exit(0)
 
 
 async def _work(server: Server) -> None:
     await server.load()
+    shorten_pauses()
     say(server.banner(), sys.stdout)
     await server.tend()
 

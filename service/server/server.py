@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
 from importlib.metadata import version
 from threading import Thread
 from wsgiref.simple_server import WSGIServer
@@ -29,21 +28,25 @@ from service.rpc import (
 from service.security import Certificates
 from service.server.banner import banner
 from service.server.exposure import exposures
-from service.server.gate import SETTLING_SECONDS
 from service.server.interceptors import Interceptors
 from service.server.ports import Address, grpc_options, start_metrics
 from service.server.vitals import Vitals
 from service.tracing import start_tracer
 
 _LOG = logging.getLogger(__name__)
+# Whoever is told at the end of the drain that there will be no answer hears it within that time.
+_DISMISSAL_SECONDS = 1.0
+# Until the last answers have crossed the network: what is under way is lost with the connection.
+_PARTING_SECONDS = 0.2
 VERSION = version("attention-nmt")
 
 
 class Server:
     """One event loop's server: `start`, `load`, `tend` until that is cancelled, then `stop`.
 
-    Its ports are open while models load, so that probes see a live process; translating is refused
-    with UNAVAILABLE until then. Raises ConfigError if certificates or tokens can't be used.
+    After that the process may end, or `close` it and go on. Its ports are open while models load,
+    so that probes see a live process; translating is refused with UNAVAILABLE until then. Raises
+    ConfigError if certificates or tokens can't be used.
     """
 
     def __init__(self, config: ServerConfig) -> None:
@@ -51,6 +54,8 @@ class Server:
         self._certificates = _certificates(config)
         self._tracer = start_tracer(config.otlp_endpoint, config.trace_rate, VERSION)
         self.metrics = Metrics(CollectorRegistry())
+        if self._certificates:
+            self.metrics.watch_certificate(self._certificates.expires)
         self.catalog = Catalog(config, self.metrics)
         self.health = Health()
         self._vitals = Vitals(self.catalog, self.health)
@@ -69,8 +74,6 @@ class Server:
         self._open_ports()
         for server in self._rpc_servers():
             await server.start()
-        if self._probes:
-            await self._probes.start()
 
     async def load(self) -> None:
         """Loads and warms up every model, then serves. Raises ConfigError and BundleError."""
@@ -89,31 +92,33 @@ class Server:
         self._reload_wanted.set()
 
     async def stop(self) -> None:
-        """Says NOT_SERVING, answers on for the delay, finishes what was accepted, ends everything.
+        """Says NOT_SERVING, answers on for the delay, finishes what was accepted, ends the models.
 
-        What isn't finished within the drain time is cancelled. A server that never served has
-        nothing to wait for.
+        What isn't finished within the drain time ends with UNAVAILABLE, and so does who calls from
+        then on: the ports are still open. A server that never served has nothing to wait for.
         """
         self.health.shut_down()
-        if self.catalog.is_loaded:
-            await asyncio.sleep(self._config.shutdown_delay_seconds)
-            self._interceptors.gate.close()
-            await asyncio.sleep(SETTLING_SECONDS)
-        self.health.end_watches()
-        left = await self._drain()
+        left = await self._drain() if self.catalog.is_loaded else {}
         await self.catalog.close()
-        if self._probes:
-            await self._probes.stop(None)
-        await asyncio.to_thread(self._tracer.close)
+        if left:
+            await self._interceptors.gate.wait_until_empty(_DISMISSAL_SECONDS)
+        await asyncio.gather(
+            asyncio.to_thread(self._tracer.close),
+            asyncio.sleep(_PARTING_SECONDS if self.catalog.is_loaded else 0),
+        )
+        if left:
+            _LOG.warning("stopped, without an answer for some", extra={"fields": left})
+        elif self.catalog.is_loaded:
+            _LOG.info("stopped; everything that was accepted is answered")
+
+    async def close(self) -> None:
+        """Closes the ports at once. Calls that arrive meanwhile may end with CANCELLED."""
+        await asyncio.gather(*(server.stop(None) for server in self._rpc_servers()))
         if self._http:
             server, thread = self._http
             server.shutdown()
             server.server_close()
             thread.join()
-        if left["requests"]:
-            _LOG.warning("stopped, without an answer for some", extra={"fields": left})
-        elif self.catalog.is_loaded:
-            _LOG.info("stopped; everything that was accepted is answered")
 
     def banner(self) -> str:
         """What is served and where, and a command to try."""
@@ -136,20 +141,19 @@ class Server:
         return {"fields": self._in_flight() | times}
 
     def _in_flight(self) -> dict[str, float]:
-        sentences = self.catalog.num_sentences
-        return {"requests": self._interceptors.num_running, "sentences": sentences}
+        requests = self._interceptors.gate.num_inside
+        return {"requests": requests, "sentences": self.catalog.num_sentences}
 
     async def _drain(self) -> dict[str, float]:
-        """Has what was accepted finished, and cancels what isn't in time; returns how much."""
-        seconds, rpc_servers = self._config.drain_seconds, [*self._rpc_servers()]
-        if self.catalog.is_loaded:
-            fields = self._in_flight() | {"drain_seconds": seconds}
-            _LOG.info("new requests are refused, the others finished", extra={"fields": fields})
-        stops = [asyncio.create_task(server.stop(seconds)) for server in rpc_servers]
-        await asyncio.wait(stops, timeout=seconds)
-        left = self._in_flight()
-        await asyncio.gather(*stops)
-        return left
+        """Answers for the delay, then finishes what was accepted; returns what is left, if any."""
+        gate, seconds = self._interceptors.gate, self._config.drain_seconds
+        await asyncio.sleep(self._config.shutdown_delay_seconds)
+        gate.close()
+        self.health.end_watches()
+        fields = self._in_flight() | {"drain_seconds": seconds}
+        _LOG.info("new requests are refused, the others finished", extra={"fields": fields})
+        await gate.wait_until_empty(seconds)
+        return self._in_flight() if gate.num_inside else {}
 
     def _open_ports(self) -> None:
         config = self._config
@@ -172,8 +176,8 @@ class Server:
         server = grpc.aio.server(
             interceptors=self._interceptors.guarded(), options=grpc_options(self._config)
         )
-        limits = RequestLimits.of(self._config)
-        add_translation(server, TranslationServicer(self.catalog, limits))
+        limits, closing = RequestLimits.of(self._config), self._interceptors.gate.closed
+        add_translation(server, TranslationServicer(self.catalog, limits, closing))
         self._add_common(server, TRANSLATION_SERVICE)
         return server
 
@@ -197,11 +201,9 @@ class Server:
         if self._config.reflection:
             add_reflection(server, [service, HEALTH_SERVICE])
 
-    def _rpc_servers(self) -> Iterator[grpc.aio.Server]:
-        """Those that are drained; probes are answered to the end."""
-        yield self._translation
-        if self._admin:
-            yield self._admin
+    def _rpc_servers(self) -> list[grpc.aio.Server]:
+        servers = (self._translation, self._admin, self._probes)
+        return [server for server in servers if server]
 
     async def _reload_when_wanted(self) -> None:
         while True:

@@ -34,6 +34,9 @@ class OnnxModel:
         self._graphs = graphs
         self._max_rows = max_rows
         self._shortlists = graphs.shortlists
+        # Of the graph's heads, those of the layer that the manifest names.
+        first = manifest.attention.layer * manifest.attention.num_heads
+        self._heads = slice(first, first + manifest.attention.num_heads)
         self._max_extents = _max_extents(graphs)
         self._extents = dict.fromkeys(self._max_extents, 0)
         self._num_sentences, self._beam_size = 0, 1
@@ -104,7 +107,8 @@ class OnnxModel:
         """The best continuations of every live row.
 
         tokens (sentences, beams) are the last ones; positions (sentences * beams,) the number of
-        tokens before each. Attention is (rows, source extent), zero behind each source's length.
+        tokens before each. Attention is (rows, heads, source extent), zero behind each source's
+        length.
         """
         if positions.max() >= self._extents["target"]:
             self._fit("target", max(2 * self._extents["target"], int(positions.max()) + 1))
@@ -215,7 +219,7 @@ class OnnxModel:
             lists = self._lists.read(shape.sentences)
             ids = self._shortlists.ids_at(call.ids, lists, shape.beams)
             self._rule_out_padding(call.log_probs, ids)
-        weights = None if call.attention is None else self._mean_over_heads(call.attention)
+        weights = None if call.attention is None else call.attention[:, self._heads]
         return StepOutput(call.log_probs, ids, weights, call.full_log_probs)
 
     def _within_lists(self, shape: Shape) -> Shape:
@@ -270,14 +274,6 @@ class OnnxModel:
             if axis_name in buffer.axes:
                 num_rows = self._num_sentences * (self._beam_size if buffer.per_row else 1)
                 buffer.resize(axis_name, extent, num_rows)
-
-    def _mean_over_heads(self, attention: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """(rows, layers * heads, source) -> (rows, source), of the layer the manifest names."""
-        layer = self._graphs.manifest.attention
-        first = layer.layer * layer.num_heads
-        heads = attention[:, first : first + layer.num_heads]
-        mean: npt.NDArray[np.float32] = heads.mean(axis=1, dtype=np.float32)
-        return mean
 
 
 def _max_extents(graphs: Graphs) -> dict[str, int]:

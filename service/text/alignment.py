@@ -60,23 +60,32 @@ def align(
     target_tokens: Sequence[Span],
     weights: NDArray[np.floating],
 ) -> Alignment:
-    """Align each word of the target with the source word that its tokens look at most.
+    """Align each word of the target with the source word that belongs to it most.
 
     weights (target_tokens, source_tokens): what source tokens of a word get is added, and the mean
-    taken over the target tokens of a word, before the best is taken (as in Garg et al. 2019).
+    taken over the target tokens of a word (as in Garg et al. 2019). A pair is worth the product of
+    two shares: of all that the target word looks at, and of all looks that the source word gets. So
+    a source word that everybody looks at a little takes nobody from the one he looks at most.
     What looks most at tokens that stand for no text, as the end of the sentence, has no pair.
     Weights that are no number count as zero.
     """
     source_words, source_owners = _grouped(source_text, source_tokens)
     target_words, target_owners = _grouped(target_text, target_tokens)
     looks = np.nan_to_num(weights) @ _membership(source_owners, len(source_words))
-    looks = _membership(target_owners, len(target_words)).T @ looks
+    looks = (_membership(target_owners, len(target_words)).T @ looks)[:-1]
+    worth = _share(looks, axis=1) * _share(looks, axis=0)
     pairs = tuple(
         (int(row[:-1].argmax()), target)
-        for target, row in enumerate(looks[:-1])
+        for target, row in enumerate(worth)
         if row[:-1].max(initial=0) > row[-1]
     )
     return Alignment(tuple(source_words), tuple(target_words), pairs)
+
+
+def _share(looks: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    """Of the sum over an axis; zero where that is."""
+    total = looks.sum(axis, keepdims=True)
+    return looks / np.where(total > 0, total, 1.0)
 
 
 def _membership(owners: Sequence[int], num_words: int) -> NDArray[np.float64]:

@@ -6,9 +6,11 @@ settings say otherwise.
 """
 
 import logging
+import math
 import time
-from collections.abc import Mapping, Sequence
-from threading import Thread
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import Lock, Thread
 
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
@@ -70,13 +72,40 @@ class OtlpTracer:
             _LOG.warning("the last traces could not be sent within %g s", timeout)
 
 
+@dataclass(slots=True)
+class _Phases:
+    """When sentences passed the engine, all together: a stream has any number of them."""
+
+    first_enqueued: float = math.inf
+    first_joined: float = math.inf
+    last_joined: float = -math.inf
+    first_encoded: float = math.inf
+    last_encoded: float = -math.inf
+    last_finished: float = -math.inf
+    num_sentences: int = 0
+    num_steps: int = 0
+    max_steps: int = 0
+
+    def add(self, sentence: SentenceTimes) -> None:
+        self.first_enqueued = min(self.first_enqueued, sentence.enqueued)
+        self.first_joined = min(self.first_joined, sentence.joined)
+        self.last_joined = max(self.last_joined, sentence.joined)
+        self.first_encoded = min(self.first_encoded, sentence.encoded)
+        self.last_encoded = max(self.last_encoded, sentence.encoded)
+        self.last_finished = max(self.last_finished, sentence.finished)
+        self.num_sentences += 1
+        self.num_steps += sentence.num_steps
+        self.max_steps = max(self.max_steps, sentence.num_steps)
+
+
 class _OtlpSpan:
     """The span of an rpc; its sentences become spans below it when it ends, three in all."""
 
     def __init__(self, tracer: OtelTracer, span: Span) -> None:
         self._tracer = tracer
         self._span = span
-        self._sentences: list[SentenceTimes] = []
+        self._phases = _Phases()
+        self._lock = Lock()
         self._epoch_ns = time.time_ns() - time.monotonic_ns()
         context = span.get_span_context()
         is_kept = context.trace_flags.sampled
@@ -84,31 +113,30 @@ class _OtlpSpan:
 
     def add(self, sentence: SentenceTimes) -> None:
         """As in `RpcSpan`."""
-        self._sentences.append(sentence)
+        with self._lock:
+            self._phases.add(sentence)
 
     def end(self, code: str, attributes: Mapping[str, str | int]) -> None:
         """As in `RpcSpan`."""
-        if sentences := [*self._sentences]:  # of a failed rpc some may still come
-            self._add_phases(sentences)
+        with self._lock:  # of a failed rpc some may still come
+            if self._phases.num_sentences:
+                self._add_phases(self._phases)
         self._span.set_attributes({f"nmt.{name}": value for name, value in attributes.items()})
         self._span.set_attribute("rpc.response.status_code", code)
         if code in _FAULTS:
             self._span.set_status(StatusCode.ERROR)
         self._span.end()
 
-    def _add_phases(self, sentences: Sequence[SentenceTimes]) -> None:
+    def _add_phases(self, phases: _Phases) -> None:
         """A long rpc's sentences pass the engine side by side: its phases may overlap."""
-        first_enqueued = min(each.enqueued for each in sentences)
-        first_joined = min(each.joined for each in sentences)
-        first_encoded = min(each.encoded for each in sentences)
-        self._add_phase("queue", first_enqueued, max(each.joined for each in sentences), {})
-        self._add_phase("encode", first_joined, max(each.encoded for each in sentences), {})
-        steps = [each.num_steps for each in sentences]
-        counts = {"nmt.steps": sum(steps), "nmt.max_steps": max(steps)}
-        last_finished = max(each.finished for each in sentences)
-        self._add_phase(
-            "decode", first_encoded, last_finished, {"nmt.sentences": len(steps), **counts}
-        )
+        counts = {
+            "nmt.sentences": phases.num_sentences,
+            "nmt.steps": phases.num_steps,
+            "nmt.max_steps": phases.max_steps,
+        }
+        self._add_phase("queue", phases.first_enqueued, phases.last_joined, {})
+        self._add_phase("encode", phases.first_joined, phases.last_encoded, {})
+        self._add_phase("decode", phases.first_encoded, phases.last_finished, counts)
 
     def _add_phase(
         self, name: str, start: float, end: float, attributes: Mapping[str, int]

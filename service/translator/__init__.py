@@ -12,6 +12,7 @@ Given translations are scored (`scoring`) by the same engine, and what callers w
 in words is put into ids (`wording`).
 """
 
+from service.translator.entrance import StreamEntrance
 from service.translator.options import Extras, LongSentences, TextOptions
 from service.translator.results import (
     Attention,
@@ -24,9 +25,11 @@ from service.translator.results import (
 from service.translator.scoring import Pair, Ranking
 from service.translator.size import MAX_INLINE_BYTES, check_size, least_bytes, pair_bytes
 from service.translator.translator import Translator
+from service.translator.windows import MAX_AT_ONCE
 from service.translator.wording import Wording
 
 __all__ = [
+    "MAX_AT_ONCE",
     "MAX_INLINE_BYTES",
     "Attention",
     "Extras",
@@ -35,6 +38,7 @@ __all__ = [
     "PairScore",
     "Ranking",
     "SentenceResult",
+    "StreamEntrance",
     "TextOptions",
     "TokenScores",
     "TranslatedHypothesis",

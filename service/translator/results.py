@@ -25,11 +25,19 @@ class Attention:
     target_tokens: without the end of the sentence. Spans index `Translation.text`, with the
         hypothesis at hand in the place of the first one.
     weights: (target_tokens, source_tokens) float32; rows sum to 1.
+    heads: (heads, target_tokens, source_tokens) float32, whose mean the weights are; None unless
+        `DecodingOptions.attention_heads` asked for it.
     """
 
     source_tokens: tuple[Token, ...]
     target_tokens: tuple[Token, ...]
     weights: NDArray[np.float32]
+    heads: NDArray[np.float32] | None = None
+
+    @property
+    def num_weights(self) -> int:
+        """Those of the heads, or else of their mean."""
+        return self.weights.size if self.heads is None else self.heads.size
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,6 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from service.batching import Request
 from service.bundle import Manifest
 from service.decoding import DecodingOptions, Hypothesis, LengthForm
 from service.engine import Engine
@@ -17,7 +18,7 @@ from service.errors import InvalidArgument
 from service.text import Token, Tokenizer
 from service.translator.results import END_OF_SENTENCE, Attention, PairScore, TokenScores
 from service.translator.size import check_size, fitting, pair_bytes
-from service.translator.windows import MAX_AT_ONCE, decoded, window_size
+from service.translator.windows import MAX_AT_ONCE, decoded, foreseen
 from service.translator.wording import MAX_CHARACTERS_A_TOKEN
 
 # Code points that are read on the event loop if that is all, in a millisecond.
@@ -38,12 +39,13 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What the score is made of, as in `DecodingOptions`, and whether attention comes with it."""
+    """What the score is made of, and whether attention comes with it, as in `DecodingOptions`."""
 
     length_penalty: float = 1.0
     length_form: LengthForm = LengthForm.PLAIN
     coverage_penalty: float = 0.0
     attention: bool = False
+    attention_heads: bool = False
 
     @classmethod
     def of(cls, options: DecodingOptions) -> "Ranking":
@@ -57,6 +59,7 @@ class Ranking:
             length_form=self.length_form,
             coverage_penalty=self.coverage_penalty,
             attention=self.attention,
+            attention_heads=self.attention_heads,
         )
 
 
@@ -77,6 +80,7 @@ class Scorer:
         self._name = manifest.name
         self._eos = manifest.special_ids.eos
         self._limits = manifest.limits
+        self._num_heads = manifest.attention.num_heads
         self._engine = engine
         self._source, self._target = tokenizers
 
@@ -88,7 +92,17 @@ class Scorer:
         max_bytes: int | None,
     ) -> list[PairScore]:
         """See `Translator.score_async`."""
-        self._engine.check_room(window_size(len(pairs)))
+        request = foreseen([len(pair.source) for pair in pairs], 1, deadline)
+        with self._engine.room_for(request):
+            return await self._decoded(pairs, ranking, request, max_bytes)
+
+    async def _decoded(
+        self,
+        pairs: Sequence[Pair],
+        ranking: Ranking,
+        request: Request,
+        max_bytes: int | None,
+    ) -> list[PairScore]:
         if sum(map(len, pairs)) <= _MAX_INLINE_LENGTH:
             read = self._read(pairs)
         else:
@@ -97,9 +111,9 @@ class Scorer:
         options = [ranking.forcing(_ids(each.target), self._eos) for each in read]
         at_once = MAX_AT_ONCE
         if longest := max(options, key=lambda option: option.max_length, default=None):
-            at_once = min(at_once, fitting(sources, longest, max_bytes))
+            at_once = min(at_once, fitting(sources, longest, max_bytes, self._num_heads))
         remaining, found, size = iter(read), list[PairScore](), 0
-        windows = decoded(self._engine, sources, options, deadline, at_once)
+        windows = decoded(self._engine, sources, options, request, at_once)
         async with aclosing(windows):
             async for results in windows:
                 for each, (result,) in zip(islice(remaining, len(results)), results, strict=True):
@@ -137,7 +151,7 @@ class Scorer:
         if result.attention is not None:
             end = max(token.end for token in read.source)
             source = (*read.source, Token(self._eos, END_OF_SENTENCE, end, end))
-            attention = Attention(source, read.target, result.attention)
+            attention = Attention(source, read.target, result.attention, result.attention_heads)
         return PairScore(
             log_prob=result.log_prob,
             score=result.score,

@@ -61,7 +61,7 @@ def _attention_bytes(attention: Attention | None) -> int:
     if attention is None:
         return 0
     num_tokens = sum(attention.weights.shape)
-    return num_tokens * _TOKEN_BYTES + attention.weights.size * _WEIGHT_BYTES
+    return num_tokens * _TOKEN_BYTES + attention.num_weights * _WEIGHT_BYTES
 
 
 def _scores_bytes(scores: TokenScores | None) -> int:
@@ -70,10 +70,19 @@ def _scores_bytes(scores: TokenScores | None) -> int:
     return len(scores.tokens) * _TOKEN_BYTES + len(scores.log_probs) * _WEIGHT_BYTES
 
 
-def fitting(sources: Sequence[Sequence[int]], options: DecodingOptions, limit: int | None) -> int:
-    """How many of any of these sources have attention that fits in `limit` bytes; at least 1."""
+def fitting(
+    sources: Sequence[Sequence[int]],
+    options: DecodingOptions,
+    limit: int | None,
+    num_heads: int = 1,
+) -> int:
+    """How many of any of these sources have attention that fits in `limit` bytes; at least 1.
+
+    num_heads: of the model, if all are wanted.
+    """
     longest = max(map(len, sources), default=0)
     if not options.attention or limit is None or not longest:
         return max(1, len(sources))
     rows = options.num_hypotheses * options.length_limit(longest)
+    rows *= num_heads if options.attention_heads else 1
     return max(1, limit // (rows * longest * _WEIGHT_BYTES))

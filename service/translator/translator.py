@@ -6,11 +6,13 @@ from contextlib import aclosing
 from dataclasses import replace
 from itertools import islice, pairwise
 
+from service.batching import Request
 from service.bundle import Bundle, Manifest
 from service.decoding import DecodingOptions, Hypothesis
 from service.engine import Engine
 from service.text import Tokenizer
 from service.translator.document import Unit
+from service.translator.entrance import Entrance
 from service.translator.options import NO_EXTRAS, Extras, TextOptions
 from service.translator.patience import Patience
 from service.translator.reader import Reader, take
@@ -22,7 +24,7 @@ from service.translator.size import (
     fitting,
     hypothesis_bytes,
 )
-from service.translator.windows import MAX_AT_ONCE, decoded, window_size
+from service.translator.windows import MAX_AT_ONCE, decoded, foreseen
 from service.translator.wording import Wording
 from service.translator.writer import Writer, translations
 
@@ -79,20 +81,20 @@ class Translator:
         text_options: TextOptions | None = None,
         max_bytes: int | None = None,
         extras: Extras = NO_EXTRAS,
+        entrance: Entrance | None = None,
     ) -> list[Translation]:
         """Translates each text by itself, in order. Cancelling it frees the rows at the next step.
 
         options: of every sentence; but a prefix is that of a text, so of its first sentence.
         deadline: seconds on the monotonic clock. max_bytes: of the message that the translations
-        will be. Raises InvalidArgument (a text that is not Unicode or has a sentence too long to be
-        accepted, named by its index) before anything is translated, and as soon as there is more
-        than `max_bytes`; and what `Engine.submit_all` and its futures raise.
+        will be. entrance: of the stream that the texts are from; by default they are a request of
+        their own, which is refused without room. Raises InvalidArgument (a text that is not Unicode
+        or has a sentence too long to be accepted, named by its index) before anything is
+        translated, and as soon as there is more than `max_bytes`; and what `Engine.submit_all` and
+        its futures raise.
         """
         options = options or self.default_options
         text_options = text_options or TextOptions()
-        # Nearly every text is a sentence or more: what there is no room for need not be read.
-        self.engine.check_room(window_size(len(contents)))
-        units = await self._read(contents, text_options, deadline)
         writer = Writer(
             self.manifest,
             self._tokenizers,
@@ -100,9 +102,14 @@ class Translator:
             attention=options.attention,
             extras=extras,
         )
-        hypotheses = await self._decode(units, options, deadline, writer, max_bytes)
+        request = foreseen([*map(len, contents)], options.beam_size, deadline)
+        entrance = entrance or Entrance(request)
+        with entrance.room(self.engine):
+            units = await self._read(contents, text_options, deadline)
+            hypotheses = await self._decode(units, options, request, entrance, writer, max_bytes)
         size = sum(map(hypothesis_bytes, hypotheses))
         if len(units) <= MAX_AT_ONCE and size <= MAX_INLINE_BYTES:
+            await asyncio.sleep(0)  # whoever waits has his turn between two milliseconds of work
             return translations(contents, units, hypotheses)
         return await asyncio.to_thread(translations, contents, units, hypotheses)
 
@@ -140,7 +147,8 @@ class Translator:
         self,
         units: Sequence[Unit],
         options: DecodingOptions,
-        deadline: float | None,
+        request: Request,
+        entrance: Entrance,
         writer: Writer,
         max_bytes: int | None,
     ) -> list[tuple[TranslatedHypothesis, ...]]:
@@ -150,9 +158,11 @@ class Translator:
             options = replace(options, attention=True)
         sources = [unit.ids for unit in translatable]
         each = _of_each(translatable, options)
-        at_once = min(MAX_AT_ONCE, fitting(sources, options, max_bytes))
+        num_heads = self.manifest.attention.num_heads
+        at_once = min(MAX_AT_ONCE, fitting(sources, options, max_bytes, num_heads))
         remaining, found, size = iter(translatable), list[tuple[TranslatedHypothesis, ...]](), 0
-        async with aclosing(decoded(self.engine, sources, each, deadline, at_once)) as windows:
+        windows = decoded(self.engine, sources, each, request, at_once, entrance)
+        async with aclosing(windows):
             async for results in windows:
                 written = await _written(writer, [*islice(remaining, len(results))], results)
                 found += written

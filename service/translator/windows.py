@@ -6,20 +6,31 @@ group there: other requests take turns with it.
 
 import asyncio
 import itertools
+import math
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import Future
 
+from service.batching import Request
 from service.decoding import DecodingOptions, Hypothesis
 from service.engine import Engine
-from service.errors import QueueFull
+from service.translator.entrance import Entrance, Futures
 
 # They fill the batches of a few workers, and are decoded in a tenth of a second or so.
 MAX_AT_ONCE = 256
 _NUM_WINDOWS = 4
-# A queue without room for a window has it again after about that long.
-_ROOM_SECONDS = 0.05
-_Futures = Sequence[Future[list[Hypothesis]]]
+# A token has about as many code points in European languages, and fewer in others.
+_TOKEN_LENGTH = 4
+
+
+def foreseen(lengths: Sequence[int], beam_size: int, deadline: float | None) -> Request:
+    """What can be known of texts of so many code points before they are read.
+
+    Nearly each is a sentence, or more. deadline: seconds on the monotonic clock.
+    """
+    num_tokens = len(lengths) + sum(lengths) // _TOKEN_LENGTH
+    until = math.inf if deadline is None else deadline
+    return Request(window_size(len(lengths)), num_tokens, beam_size, until)
 
 
 def window_size(num_sources: int, max_at_once: int = MAX_AT_ONCE) -> int:
@@ -31,18 +42,21 @@ async def decoded(
     engine: Engine,
     sources: Sequence[Sequence[int]],
     options: DecodingOptions | Sequence[DecodingOptions],
-    deadline: float | None,
+    request: Request,
     max_at_once: int = MAX_AT_ONCE,
+    entrance: Entrance | None = None,
 ) -> AsyncGenerator[list[list[Hypothesis]], None]:
     """The hypotheses of all sources, in order, a window at a time; must be closed.
 
     options: of all sources, or of each.
+    request: which they are, with its deadline.
     max_at_once: sources that are decoded or wait to be, or have results that weren't taken yet.
-    Raises what `Engine.submit_all` and its futures raise. The first window is refused if the queue
-    is full, or if the deadline can't be met for all sources; the others wait for room, since work
-    has been done for them. Closing cancels the rest.
+    entrance: by default that of the request: the first window is refused if the queue is full, or
+    if the deadline can't be met for all sources; the others wait for room, since work has been done
+    for them.
+    Raises what `Engine.submit_all` and its futures raise. Closing cancels the rest.
     """
-    submitted, group = deque[_Futures](), object()
+    submitted, entrance = deque[Futures](), entrance or Entrance(request)
     each = [options] * len(sources) if isinstance(options, DecodingOptions) else options
     size = max(1, window_size(len(sources), max_at_once))
     to_come = sum(map(len, sources[size:]))
@@ -52,11 +66,7 @@ async def decoded(
                 yield await _results(submitted[0])
                 submitted.popleft()
             window = sources[start : start + size], each[start : start + size]
-            submitted.append(
-                await _submit_more(engine, *window, deadline, group)
-                if start
-                else engine.submit_all(*window, deadline, group, tokens_to_come=to_come)
-            )
+            submitted.append(await entrance.enter(engine, *window, request.deadline, to_come))
         while submitted:
             yield await _results(submitted[0])
             submitted.popleft()
@@ -65,24 +75,13 @@ async def decoded(
             future.cancel()
 
 
-async def _submit_more(
-    engine: Engine,
-    sources: Sequence[Sequence[int]],
-    options: Sequence[DecodingOptions],
-    deadline: float | None,
-    group: object,
-) -> _Futures:
-    while True:
-        try:
-            return engine.submit_more(sources, options, deadline, group)
-        except QueueFull as full:
-            await asyncio.sleep(min(_ROOM_SECONDS, full.retry_after_seconds))
-
-
-async def _results(futures: _Futures) -> list[list[Hypothesis]]:
+async def _results(futures: Futures) -> list[list[Hypothesis]]:
     """Waits for all futures, or raises the first failure; wakes the loop once, not once each."""
     loop = asyncio.get_running_loop()
     settled = loop.create_future()
+    # The callback knows how many there are, not which: futures that know themselves are garbage
+    # that only a full collection finds, thousands at a time.
+    num_futures = len(futures)
     numbers = itertools.count(1)  # its `next` is atomic, and workers call it side by side
 
     def settle(error: BaseException | None) -> None:
@@ -90,7 +89,7 @@ async def _results(futures: _Futures) -> list[list[Hypothesis]]:
             settled.set_exception(error) if error else settled.set_result(None)
 
     def count(future: Future[list[Hypothesis]]) -> None:
-        is_last = next(numbers) == len(futures)
+        is_last = next(numbers) == num_futures
         if not future.cancelled() and (is_last or future.exception()):
             loop.call_soon_threadsafe(settle, future.exception())
 

@@ -109,7 +109,9 @@ class Writer:
         final = _put_back(unit, decoded)
         tokens, extras = _moved(target, final.target), self._extras
         return _named(final.text, result)._replace(
-            attention=Attention(_moved(source, final.source), tokens, weights)
+            attention=Attention(
+                _moved(source, final.source), tokens, weights, result.attention_heads
+            )
             if self._attention
             else None,
             alignment=_alignment(unit, final) if extras.alignment else None,

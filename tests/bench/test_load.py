@@ -1,8 +1,10 @@
 """The load generator: plans fixed in advance, latencies from when a call was due."""
 
+import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -123,3 +125,16 @@ def test_other_machines_are_left_alone_unless_asked_for(
     with pytest.raises(SystemExit):
         main(["192.0.2.1:50051", "--rate=1"])
     assert "is another machine" in capsys.readouterr().err
+
+
+def test_a_load_knows_what_it_cost_the_generator(
+    server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sentences = tmp_path / "sentences"
+    sentences.write_text("\n".join(SENTENCES))
+    flags = [server.address, f"--sentences={sentences}", "--seconds=0.3", "--json"]
+    for load in ("--rate=50", "--concurrency=2"):
+        before = process_time()
+        assert main([*flags, load]) == 0
+        cost = json.loads(capsys.readouterr().out)["cpu_seconds"]
+        assert 0 < cost < process_time() - before

@@ -18,10 +18,10 @@ LOCKS = ROOT / "deploy" / "locks"
 HADOLINT = Path(sys.executable).with_name("hadolint")
 SCRIPT = ROOT / "deploy" / "try-image.sh"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-# An image has every extra of the service, and its own runtime.
-DEVELOPMENT, RUNTIMES = {"train", "dev"}, {"cpu", "gpu"}
+# An image has every extra of the server, and its own runtime.
+ELSEWHERE, RUNTIMES = {"align", "dev", "plot", "ray", "train"}, {"cpu", "gpu"}
 EXTRAS = {
-    runtime: {*PROJECT["project"]["optional-dependencies"]} - DEVELOPMENT - RUNTIMES | {runtime}
+    runtime: {*PROJECT["project"]["optional-dependencies"]} - ELSEWHERE - RUNTIMES | {runtime}
     for runtime in sorted(RUNTIMES)
 }
 _PIN = re.compile(r"^([a-z0-9-]+)==(\S+)((?: ;[^\\]*)?) \\$")

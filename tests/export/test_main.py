@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from export.__main__ import main
+from export.graphs import num_attention_layers
 from service.bundle import read_bundle, write_bundle
 from tests.corpus import ROOT
 from tests.tiny_bundle import tiny_bundle
@@ -22,6 +23,14 @@ PAIRS = ["a dog\tun chien", "the fox\tle renard", "Two women walk\tDeux femmes",
 def pairs(tmp_path: Path) -> str:
     path = tmp_path / "pairs.tsv.gz"
     path.write_bytes(gzip.compress("\n".join(PAIRS).encode()))
+    return str(path)
+
+
+@pytest.fixture
+def links(tmp_path: Path) -> str:
+    """Of the pairs: each first word comes from the first."""
+    path = tmp_path / "links.tsv"
+    path.write_text("0-0\t0-0\n" * len(PAIRS))
     return str(path)
 
 
@@ -50,13 +59,20 @@ def status_of(arguments: list[str]) -> int:
 
 
 def test_a_checkpoint_becomes_a_bundle_that_verifies_and_rebuilds_itself(
-    checkpoint: str, pairs: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    network: Translator,
+    checkpoint: str,
+    pairs: str,
+    links: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     bundle, rebuilt = str(tmp_path / "bundle"), str(tmp_path / "rebuilt")
     evidence = ["--valid", pairs, "--max-bleu-loss", "100"]
-    assert main(["bundle", checkpoint, bundle, *evidence, "--test", pairs, "--train", pairs]) == 0
+    others = ["--test", pairs, "--train", pairs, "--links", links]
+    assert main(["bundle", checkpoint, bundle, *evidence, *others]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["scores"].keys() == {"int8"}
+    assert len(report["alignment"]["layers"]) == num_attention_layers(network)
     assert main(["verify", bundle, *evidence]) == 0
     assert json.loads(capsys.readouterr().out)["int8"]["same_in_1_rows"] == 1
     assert main(["rebuild", bundle, rebuilt]) == 0
@@ -101,6 +117,23 @@ def test_a_directory_that_exists_is_noticed_at_once(
     evidence = ["--valid", pairs, "--test", pairs]
     assert status_of(["bundle", checkpoint, str(tmp_path), *evidence]) == 2
     assert "exists; remove it or choose another name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("architecture", ["transformer", "bahdanau"])
+def test_a_table_compares_what_is_returned_with_every_layer_and_head(
+    architecture: str,
+    pairs: str,
+    links: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bundle = tiny_bundle(tmp_path / "bundle", architecture)
+    assert main(["align", str(bundle.directory), "--test", pairs, "--links", links]) == 0
+    _, _, *rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()]
+    measures = {attention: numbers for _, attention, *numbers in rows}
+    assert measures["returned, fp32"] == measures["layer 0 (the one returned)"]
+    is_recurrent = architecture == "bahdanau"  # one layer with one head, or two with two
+    assert len(measures) == (3 if is_recurrent else 2 + 2 * (1 + 2))
 
 
 @pytest.mark.parametrize("command", ["inspect", "rebuild"])

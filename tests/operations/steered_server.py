@@ -118,7 +118,7 @@ class SteeredServer:
         """Undoes every order, and returns once the server works and has nothing to do."""
         for command in ("go", "mend"):
             self.order(command)
-        eventually(lambda: self.health() == SERVING)
+        eventually(lambda: self.health(STEERED) == SERVING)
         assert self.call().code() is grpc.StatusCode.OK
         eventually(self.is_idle)
 

@@ -1,5 +1,8 @@
 """More calls than a server can answer: it says so at once, and answers what it has accepted."""
 
+import re
+from itertools import count
+from pathlib import Path
 from threading import Event, Thread
 
 import grpc
@@ -14,6 +17,7 @@ from tests.operations.steered_server import (
     TEXT,
     SteeredServer,
     retry_seconds,
+    steered_server,
 )
 from tests.running_server import eventually
 
@@ -21,6 +25,11 @@ PER_CALL = 64
 # Together they ask for twice what has room.
 NUM_CALLERS = 2 * MAX_QUEUE // PER_CALL
 OK, EXHAUSTED = grpc.StatusCode.OK, grpc.StatusCode.RESOURCE_EXHAUSTED
+UNREADABLE = pb.TranslateRequest(
+    contents=[f"{TEXT[:-1]} " * 80],
+    model=STEERED,
+    text_options=pb.TextOptions(long_sentences=pb.LONG_SENTENCES_REFUSE),
+)
 
 
 def test_a_full_queue_refuses_while_nothing_moves_and_all_else_is_answered(
@@ -49,16 +58,53 @@ def test_a_full_queue_refuses_while_nothing_moves_and_all_else_is_answered(
 
 
 def test_what_there_is_no_room_for_is_not_even_read(steered: SteeredServer) -> None:
-    unreadable = pb.TranslateRequest(
-        contents=[f"{TEXT[:-1]} " * 80],
-        model=STEERED,
-        text_options=pb.TextOptions(long_sentences=pb.LONG_SENTENCES_REFUSE),
-    )
     accepted = [steered.hold(), *(steered.queue(PER_CALL) for _ in range(MAX_QUEUE // PER_CALL))]
-    assert steered.send(unreadable).code() is EXHAUSTED
+    assert steered.send(UNREADABLE).code() is EXHAUSTED
     steered.order("go")
     assert {call.code() for call in accepted} == {OK}
-    assert steered.send(unreadable).code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert steered.send(UNREADABLE).code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_what_there_is_no_time_for_is_not_even_read(steered: SteeredServer) -> None:
+    accepted = [
+        steered.hold(),
+        *(steered.queue(PER_CALL) for _ in range(MAX_QUEUE // PER_CALL // 2)),
+    ]
+    num_refused = steered.sample("nmt_refused_sentences_total", reason="deadline")
+
+    def is_refused_once_the_speed_is_known() -> bool:
+        steered.let_steps(1)
+        return steered.send(UNREADABLE, timeout=0.25).code() is EXHAUSTED
+
+    eventually(is_refused_once_the_speed_is_known)
+    assert steered.sample("nmt_refused_sentences_total", reason="deadline") == num_refused + 1
+    steered.order("go")
+    assert {call.code() for call in accepted} == {OK}
+
+
+def test_refusals_by_the_hundred_are_a_line_a_second_with_the_number_of_the_others(
+    models: Path, tmp_path: Path
+) -> None:
+    with steered_server(models, log_file=tmp_path / "log") as steered:
+        accepted = [
+            steered.hold(),
+            *(steered.queue(PER_CALL) for _ in range(MAX_QUEUE // PER_CALL)),
+        ]
+        calls = count(1)
+
+        def refused_lines() -> list[str]:
+            assert steered.call().code() is EXHAUSTED
+            next(calls)
+            lines = re.findall(".*RESOURCE_EXHAUSTED.*", steered.server.log())
+            return lines if len(lines) > 1 else []
+
+        first, second = eventually(refused_lines)
+        steered.order("go")
+        assert {call.code() for call in accepted} == {OK}
+    assert "left_out" not in first
+    left_out = int(second.rpartition("left_out=")[2])
+    # The caller has its answer a moment before the line is there.
+    assert next(calls) - 1 - left_out in (2, 3)
 
 
 def test_under_overload_every_call_is_answered_or_refused_and_counted(

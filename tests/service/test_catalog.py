@@ -380,6 +380,32 @@ def test_a_pipe_in_the_place_of_a_manifest_is_waited_for_neither_at_the_start_no
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_manifest_is_told_once_and_looked_at_again_when_it_has_changed(
+    make: Callable[[Path], None],
+    directory: Path,
+    versions: list[Bundle],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    folder = directory / "it-2"
+    folder.mkdir()
+    make(folder / "bundle.json")
+
+    async def scenario() -> None:
+        async with loaded(directory) as catalog:
+            assert f"{folder} can't be served" in caplog.text
+            caplog.clear()
+            for _ in range(2):
+                [failed] = (await catalog.reload()).having(Outcome.FAILED)
+                assert failed.folder == "it-2" and not caplog.text
+            shutil.rmtree(folder)
+            install(versions[1], folder)
+            [loaded_now] = (await catalog.reload()).having(Outcome.LOADED)
+            assert loaded_now.folder == "it-2"
+
+    asyncio.run(scenario())
+
+
 def test_a_folder_counts_as_failed_for_as_long_as_it_is(
     directory: Path, versions: list[Bundle]
 ) -> None:

@@ -67,7 +67,19 @@ def test_talking_to_a_server_needs_no_runtime_of_models(module: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "width"),
-    [("", 0), ("abc", 3), ("的", 2), ("é", 1), ("e\u0301", 1), ("😀", 2), ("ﾊ", 1)],
+    [
+        ("", 0),
+        ("abc", 3),
+        ("的", 2),
+        ("é", 1),
+        ("e\u0301", 1),
+        ("😀", 2),
+        ("ﾊ", 1),
+        ("👩\u200d🚀", 2),
+        ("👍🏽", 2),
+        ("❤\ufe0f", 2),
+        ("كتاب", 4),
+    ],
 )
 def test_a_text_is_as_wide_as_the_terminal_shows_it(text: str, width: int) -> None:
     assert display_width(text) == width
@@ -102,7 +114,26 @@ def test_columns_that_do_not_fit_continue_below() -> None:
 
 def test_colours_are_reset_after_every_cell() -> None:
     lines = list(attention_lines(SMALL, 80, colour=True))
-    assert lines[1].count("\x1b[48;5;") == lines[1].count("\x1b[0m") == 3
+    assert lines[1:3] == [
+        "chat \x1b[38;5;172m███\x1b[0m",
+        "   é \x1b[38;5;172m▄▄▄\x1b[0m \x1b[38;5;172m▂▂\x1b[0m \x1b[38;5;172m▂▂▂▂\x1b[0m",
+    ]
+
+
+def test_columns_stand_below_each_other_in_every_script() -> None:
+    tokens = ["的", "👩\u200d🚀", "كتاب", "e\u0301", "</s>"]
+    header, *rows = attention_lines(attention_of(tokens, tokens, [[1] * 5] * 5), 80, colour=False)
+    assert {display_width(row) for row in rows[:5]} == {display_width(header)}
+
+
+def test_neighbours_from_right_to_left_are_kept_apart_by_marks() -> None:
+    """Without them a terminal would show the two as one run, the second word first."""
+    header, *_ = attention_lines(attention_of(["كتاب", "أحمر"], ["x"], [[1, 0]]), 80, colour=False)
+    assert header == "  \u200eكتاب\u200e \u200eأحمر\u200e"
+
+
+def test_no_label_changes_the_direction_of_what_follows() -> None:
+    assert printable("a\u202eb\u2067") == "a�b�"
 
 
 def test_scores_are_shown_when_they_are_asked_for() -> None:

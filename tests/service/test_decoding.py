@@ -173,6 +173,24 @@ def test_attention_is_that_of_the_returned_hypothesis(beam_size: int) -> None:
                 np.testing.assert_allclose(weights, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_attention_is_the_mean_of_its_heads_for_those_who_ask_for_them(beam_size: int) -> None:
+    one = DecodingOptions(beam_size=beam_size, attention=True, max_length=9)
+    sources = random_sources(30, seed=9)
+    options = [replace(one, attention_heads=index % 2 == 0) for index in range(len(sources))]
+    usual = decode(LARGE, sources, one)
+    for index, hypotheses in enumerate(decode(LARGE, sources, options)):
+        (found,), (expected,) = hypotheses, usual[index]
+        heads = found.attention_heads
+        assert identical([replace(found, attention_heads=None)], [expected])
+        assert (heads is None) == (index % 2 == 1)
+        if heads is not None:
+            assert found.attention is not None and heads.shape == (2, *found.attention.shape)
+            np.testing.assert_allclose(heads.mean(axis=0), found.attention, rtol=1e-6)
+            is_certain = not found.ids or len(sources[index]) == 1
+            assert is_certain or not np.allclose(heads[0], heads[1])
+
+
 def test_forcing_the_returned_tokens_gives_the_same_scores_and_attention() -> None:
     sources = random_sources(30, seed=10)
     options = DecodingOptions(beam_size=4, attention=True, length_penalty=0.8)

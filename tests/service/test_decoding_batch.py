@@ -59,6 +59,7 @@ def mixed_options(num: int, beam_size: int, seed: int) -> list[DecodingOptions]:
             "max_length": int(rng.integers(1, 20)),
             "stopping": Stopping(rng.choice([rule.value for rule in Stopping])),
             "attention": bool(rng.integers(2)),
+            "attention_heads": bool(rng.integers(2)),
         }
         for which in rng.integers(len(ASKED), size=2).tolist():
             asked |= ASKED[which]

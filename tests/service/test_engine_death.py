@@ -61,6 +61,24 @@ def test_a_fault_outside_a_step_ends_the_worker_and_not_those_who_wait(stage: St
     assert stage.recorder.ends["failed"] == 4
 
 
+def test_a_death_fails_all_in_flight_though_their_request_gives_them_up_at_the_first(
+    stage: Stage,
+) -> None:
+    first, *others, left = stage.in_flight([5], [6], [7], [8])
+    left.cancel()
+
+    def give_up(future: object) -> None:
+        for other in others:
+            other.cancel()
+
+    first.add_done_callback(give_up)
+    stage.models[0].fails, stage.models[0].fault = True, SystemExit("injected")
+    stage.gate.open()
+    await_restart(stage.recorder)
+    assert all(other.cancelled() for other in others)
+    assert stage.recorder.ends == {"failed": 3, "cancelled": 1}
+
+
 class Factory:
     """Makes models when the test says so, or can't make them."""
 

@@ -11,6 +11,8 @@ import pytest
 
 from service.logs import RequestLog, RequestRecord, current_request, request_id
 from service.logs.formats import JsonFormatter, TextFormatter
+from service.logs.repeats import Repeats
+from tests.gate import Clock
 
 METHOD = "nmt.v1.TranslationService/Translate"
 
@@ -135,6 +137,44 @@ def test_a_share_of_the_successes_is_logged_and_every_failure(
     again = [record.__dict__["fields"] for record in caplog.records]
     assert [each["request_id"] for each in again if each["code"] == "OK"] == chosen
     assert len(again) == len(chosen) + 1000
+
+
+def test_of_messages_that_repeat_one_a_second_is_told_with_the_number_left_out() -> None:
+    clock = Clock()
+    repeats = Repeats(clock)
+    full = [f"{number} wait, {number / 10} s" for number in (7, 12, 1e22)]
+    assert [repeats.told(message) for message in full] == [0, None, None]
+    assert repeats.told("another reason") == 0
+    clock.now = 0.9
+    assert repeats.told(full[0]) is None
+    clock.now = 1.0
+    assert [repeats.told(message) for message in full] == [3, None, None]
+    clock.now = 9.0
+    assert [repeats.told("another reason"), repeats.told(full[1])] == [0, 2]
+
+
+@pytest.mark.parametrize("code", ["RESOURCE_EXHAUSTED", "UNAVAILABLE", "UNAUTHENTICATED"])
+def test_those_turned_away_for_one_reason_have_a_line_a_second_unless_all_are_wanted(
+    code: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = Clock()
+    log = RequestLog("failed", repeats=Repeats(clock))
+    for number in range(100):
+        clock.now = number / 40
+        log.ended(RequestRecord(), METHOD, code, 0.001, f"{number} sentences are waiting")
+    told = [record.__dict__["fields"].get("left_out") for record in caplog.records]
+    assert told == [None, 39, 39]
+    caplog.clear()
+    for which, reason in (("failed", "another"), ("all", "another"), ("all", "another")):
+        RequestLog(which, repeats=log.repeats).ended(RequestRecord(), METHOD, code, 0.5, reason)
+    assert len(caplog.records) == 3
+
+
+def test_every_other_failure_has_its_line(caplog: pytest.LogCaptureFixture) -> None:
+    log = RequestLog("failed")
+    for code in ("INTERNAL", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED") * 2:
+        log.ended(RequestRecord(), METHOD, code, 0.001, "the same")
+    assert len(caplog.records) == 6
 
 
 def test_the_line_of_a_request_counts_its_texts_and_has_them_only_where_asked(

@@ -22,7 +22,8 @@ GENERATED = [f"{name}_pb2{end}" for name in CONTRACTS for end in (".py", ".pyi",
 def regenerated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("pb")
     subprocess.run(
-        [sys.executable, "-m", "grpc_tools.protoc", f"-Iservice/pb={ROOT / 'proto/nmt/v1'}"]
+        [sys.executable, "-m", "grpc_tools.protoc"]
+        + [f"-Iservice/pb={ROOT / 'proto/nmt/v1'}", f"-I{ROOT / 'proto'}"]
         + [f"--{kind}_out={out}" for kind in ("python", "pyi", "grpc_python")]
         + [f"service/pb/{name}.proto" for name in CONTRACTS],
         check=True,
@@ -39,10 +40,22 @@ def test_the_committed_code_is_what_the_contract_generates(name: str, regenerate
 
 def test_the_options_on_the_wire_are_those_of_the_search() -> None:
     """But attention, asked for with what is returned; and ids, which nobody outside knows."""
-    in_domain = {field.name for field in fields(DecodingOptions)} - {"attention"}
+    in_domain = {field.name for field in fields(DecodingOptions)} - {
+        "attention",
+        "attention_heads",
+    }
     on_the_wire = set(pb.DecodingOptions.DESCRIPTOR.fields_by_name)
     assert on_the_wire - in_domain == {"forbid_unknown"}
     assert in_domain - on_the_wire == {"suppress_tokens"}
+
+
+def test_the_settings_of_a_stream_are_the_fields_of_a_request_with_their_numbers() -> None:
+    """But the texts: the server reads the one as the other."""
+    of_a_request, of_a_stream = (
+        {field.name: (field.number, field.type, field.message_type) for field in message.fields}
+        for message in (pb.TranslateRequest.DESCRIPTOR, pb.TranslateStreamSettings.DESCRIPTOR)
+    )
+    assert of_a_request == of_a_stream | {"contents": of_a_request["contents"]}
 
 
 @pytest.mark.parametrize(

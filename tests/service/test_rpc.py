@@ -84,6 +84,21 @@ def test_attention_comes_when_it_is_asked_for_and_its_rows_sum_to_one(client: Cl
     assert not plain.sentences[0].hypotheses[0].HasField("attention")
 
 
+def test_attention_is_the_mean_of_its_heads_where_those_are_asked_for(client: Client) -> None:
+    asked = {"include_attention": True}
+    [plain] = translate(client, TEXT, **asked)
+    [detailed] = translate(client, TEXT, **asked, include_attention_heads=True)
+    mean = plain.sentences[0].hypotheses[0].attention
+    each = detailed.sentences[0].hypotheses[0].attention
+    size = each.num_targets * each.num_sources
+    heads = [each.weights[head * size : (head + 1) * size] for head in range(each.num_heads)]
+    assert len(heads) > 1 and len(heads[-1]) == size == len(mean.weights)
+    means = [sum(weights) / len(heads) for weights in zip(*heads, strict=True)]
+    assert means == pytest.approx(mean.weights, abs=1e-6)
+    with pytest.raises(InvalidArgument, match="attention_heads is set but attention is not"):
+        translate(client, TEXT, include_attention_heads=True)
+
+
 def test_source_tokens_lie_in_the_text_and_end_with_an_empty_one(client: Client) -> None:
     content = f"  {TEXT}"
     [translation] = translate(client, content, include_attention=True)

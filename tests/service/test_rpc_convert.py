@@ -48,11 +48,11 @@ IN_WORDS = {"suppress_tokens", "suppress_sequences", "prefix", "prefix_bias_beta
 
 
 def asked(message: pb.DecodingOptions, **defaults: Any) -> DecodingOptions:
-    return options_from_message(message, DecodingOptions(**defaults), WORDING, False)
+    return options_from_message(message, DecodingOptions(**defaults), WORDING, False, False)
 
 
 def test_every_option_is_asked_for_here() -> None:
-    names = {field.name for field in fields(DecodingOptions)} - {"attention"}
+    names = {field.name for field in fields(DecodingOptions)} - {"attention", "attention_heads"}
     assert names == ASKED.keys() | IN_WORDS
 
 
@@ -65,7 +65,7 @@ def test_an_option_comes_back_from_a_message_as_it_was(name: str) -> None:
 
 def test_an_absent_option_is_the_default_and_zero_is_a_value() -> None:
     defaults = DecodingOptions(beam_size=3, length_penalty=0.7)
-    assert options_from_message(pb.DecodingOptions(), defaults, WORDING, False) is defaults
+    assert options_from_message(pb.DecodingOptions(), defaults, WORDING, False, False) is defaults
     without_penalty = asked(pb.DecodingOptions(length_penalty=0), beam_size=3, length_penalty=0.7)
     assert (without_penalty.length_penalty, without_penalty.beam_size) == (0, 3)
 

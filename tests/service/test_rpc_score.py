@@ -96,6 +96,14 @@ def test_attention_comes_when_it_is_asked_for(client: Client) -> None:
     assert "".join(words) == TARGET.replace(" ", "")
 
 
+def test_each_head_has_its_attention_where_it_is_asked_for(client: Client) -> None:
+    asked = {"include_attention": True, "include_attention_heads": True}
+    attention = score(client, TARGET, **asked)[0].attention
+    assert attention.num_heads > 1
+    size = attention.num_sources * attention.num_targets
+    assert len(attention.weights) == attention.num_heads * size
+
+
 def test_the_length_penalty_is_the_requests(client: Client) -> None:
     [off] = score(client, TARGET, length_penalty=0)
     assert off.score == off.log_prob

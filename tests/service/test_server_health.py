@@ -62,7 +62,7 @@ def test_health_knows_no_other_names(server: RunningServer) -> None:
         watch.cancel()
 
 
-def test_an_engine_that_is_down_is_told_of_and_ends_the_process_only_after_a_while(
+def test_a_server_is_ready_while_any_of_its_models_works_and_ends_after_a_minute_without(
     models: Path,
 ) -> None:
     async def scenario() -> None:
@@ -70,14 +70,19 @@ def test_an_engine_that_is_down_is_told_of_and_ends_the_process_only_after_a_whi
             await server.load()
             clock = Clock()
             vitals = Vitals(server.catalog, server.health, clock)
+
+            async def told(now: float, *names: str) -> list[int]:
+                clock.now = now
+                vitals.look()
+                return [await health_of(channel, name) for name in names]
+
             engine_of(server, "tiny-bahdanau").close()
-            vitals.look()
-            expected = [NOT_SERVING, NOT_SERVING, SERVING]
-            assert [await health_of(channel, name) for name in NAMES] == expected
-            assert await health_of(channel, "liveness") == SERVING
-            clock.now = PATIENCE_SECONDS
-            vitals.look()
-            assert await health_of(channel, "liveness") == NOT_SERVING
+            assert await told(0, *NAMES) == [SERVING, NOT_SERVING, SERVING]
+            assert await told(PATIENCE_SECONDS, "liveness") == [SERVING], "another model works"
+            engine_of(server, "tiny-transformer").close()
+            assert await told(PATIENCE_SECONDS, *NAMES) == [NOT_SERVING] * 3
+            assert await told(2 * PATIENCE_SECONDS - 1, "liveness") == [SERVING]
+            assert await told(2 * PATIENCE_SECONDS, "liveness") == [NOT_SERVING]
 
     asyncio.run(scenario())
 

@@ -168,10 +168,10 @@ def test_attention_lies_on_real_source_tokens(graphs: Graphs) -> None:
     tokens = np.full((6, 2), model.start_id)
     attention = model.step(tokens, np.zeros(12, np.int32), 1, attention=True).attention
     assert attention is not None
-    for row, weights in enumerate(attention):
+    for row, heads in enumerate(attention):
         length = len(SOURCES[row // 2])
-        assert weights[:length].sum() == pytest.approx(1, abs=1e-5)
-        assert not weights[length:].any()
+        np.testing.assert_allclose(heads[:, :length].sum(axis=1), 1, atol=1e-5)
+        assert not heads[:, length:].any()
 
 
 def test_the_longest_sentence_fits(graphs: Graphs) -> None:

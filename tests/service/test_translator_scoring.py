@@ -124,6 +124,22 @@ def test_attention_of_a_score_speaks_of_the_two_texts(translator: Translator) ->
     assert scores(translator, TARGETS[0])[0].attention is None
 
 
+def test_every_head_of_a_score_and_of_a_translation_is_returned_on_request(
+    translator: Translator,
+) -> None:
+    num_heads = translator.manifest.attention.num_heads
+    (score,) = scores(translator, TARGETS[0], ranking=Ranking(attention=True, attention_heads=True))
+    (translation,) = translator.translate([SOURCE], replace(BEAM, attention_heads=True))
+    hypotheses = translation.sentences[0].hypotheses
+    for attention in (score.attention, *(hypothesis.attention for hypothesis in hypotheses)):
+        assert attention is not None and attention.heads is not None
+        assert attention.heads.shape == (num_heads, *attention.weights.shape)
+        np.testing.assert_allclose(attention.heads.mean(axis=0), attention.weights, atol=1e-6)
+    (usual,) = translator.translate([SOURCE], BEAM)
+    best = usual.sentences[0].hypotheses[0].attention
+    assert usual.text == translation.text and best is not None and best.heads is None
+
+
 @pytest.mark.parametrize("blank", [" \n", "\u200b", "\u202e", "\u00ad"])
 def test_a_blank_target_is_scored_as_an_empty_one(translator: Translator, blank: str) -> None:
     (empty, score) = scores(translator, "", blank, ranking=Ranking(attention=True))

@@ -5,9 +5,11 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 
 import pytest
 
+from service.batching import Request
 from service.bundle import Bundle
 from service.decoding import DecodingOptions, Hypothesis
 from service.engine import load_engine
@@ -117,7 +119,7 @@ class CountingEngine:
 async def drained(engine: CountingEngine, sources: Sequence[Sequence[int]], at_once: int) -> int:
     """How many results there were, each window's taken at once."""
     count = 0
-    async for window in decoded(engine, sources, ATTENTION, None, at_once):  # type: ignore[arg-type]
+    async for window in decoded(engine, sources, ATTENTION, Request(1, 1), at_once):  # type: ignore[arg-type]
         count += len(window)
         engine.waiting -= len(window)
     return count
@@ -145,6 +147,9 @@ def test_as_many_sentences_are_decoded_at_once_as_have_attention_that_fits() -> 
     each = 2 * 20 * 10 * 4  # hypotheses x target x source tokens x bytes
     assert fitting(sources, ATTENTION, 5 * each) == 5
     assert fitting(sources, ATTENTION, 1) == 1
+    heads = replace(ATTENTION, attention_heads=True)
+    assert fitting(sources, heads, 5 * 4 * each, num_heads=4) == 5
+    assert fitting(sources, ATTENTION, 5 * each, num_heads=4) == 5
     assert fitting(sources, ATTENTION, None) == fitting(sources, DecodingOptions(), 1) == 64
 
 

@@ -5,10 +5,12 @@
 
 from service.rpc.convert.answered import (
     Answer,
+    fault_bytes,
     model_to_message,
     options_to_message,
     response_bytes,
     scores_bytes,
+    segment_bytes,
 )
 from service.rpc.convert.asked import (
     extras_from_message,
@@ -21,6 +23,7 @@ from service.rpc.convert.asked import (
 __all__ = [
     "Answer",
     "extras_from_message",
+    "fault_bytes",
     "model_to_message",
     "options_from_message",
     "options_to_message",
@@ -28,5 +31,6 @@ __all__ = [
     "ranking_from_message",
     "response_bytes",
     "scores_bytes",
+    "segment_bytes",
     "text_options_from_message",
 ]

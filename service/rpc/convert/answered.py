@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from google.protobuf.message import Message
+from google.rpc.status_pb2 import Status
 
 from service.bundle import Manifest
 from service.catalog import ServedModel
@@ -74,6 +75,19 @@ def response_bytes(answers: Sequence[Answer], max_bytes: int) -> bytes:
     return _joined_bytes(
         (pb.TranslateResponse(translations=[_translation(answer)]) for answer in answers), max_bytes
     )
+
+
+def segment_bytes(id: str, answer: Answer, max_bytes: int) -> bytes:
+    """A serialised TranslateStreamResponse. Raises InvalidArgument above `max_bytes`."""
+    message = pb.TranslateStreamResponse(id=id, translation=_translation(answer))
+    data = message.SerializeToString()
+    check_size(len(data), max_bytes)
+    return data
+
+
+def fault_bytes(id: str, status: Status) -> bytes:
+    """A serialised TranslateStreamResponse for a segment that failed."""
+    return pb.TranslateStreamResponse(id=id, error=status).SerializeToString()
 
 
 def scores_bytes(scores: Sequence[PairScore], manifest: Manifest, max_bytes: int) -> bytes:
@@ -187,15 +201,16 @@ def _alignment(alignment: Alignment | None) -> pb.Alignment | None:
 def _attention(attention: Attention | None) -> pb.Attention | None:
     if attention is None:
         return None
-    num_targets, num_sources = attention.weights.shape
+    weights = attention.weights[None] if attention.heads is None else attention.heads
+    num_heads, num_targets, num_sources = weights.shape
     return pb.Attention(
         source_tokens=map(_token, attention.source_tokens),
         target_tokens=map(_token, attention.target_tokens),
-        num_heads=1,
+        num_heads=num_heads,
         num_targets=num_targets,
         num_sources=num_sources,
         # A list of floats is read ten times faster than an array of numpy's.
-        weights=attention.weights.ravel().tolist(),
+        weights=weights.ravel().tolist(),
     )
 
 

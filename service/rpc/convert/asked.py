@@ -18,7 +18,11 @@ _Choice = TypeVar("_Choice")
 
 
 def options_from_message(
-    message: pb.DecodingOptions, defaults: DecodingOptions, wording: Wording, attention: bool
+    message: pb.DecodingOptions,
+    defaults: DecodingOptions,
+    wording: Wording,
+    attention: bool,
+    attention_heads: bool,
 ) -> DecodingOptions:
     """The defaults with what the message sets. Raises InvalidArgument."""
     given: dict[str, Any] = {field.name: value for field, value in message.ListFields()}
@@ -30,9 +34,9 @@ def options_from_message(
         given["suppress_sequences"] = wording.sequences(message.suppress_sequences)
     if given.pop("forbid_unknown", False):
         given["suppress_tokens"] = wording.unknown_ids
-    if not given and not attention:
+    if not (given or attention or attention_heads):
         return defaults
-    return replace(defaults, **given, attention=attention)
+    return replace(defaults, **given, attention=attention, attention_heads=attention_heads)
 
 
 def _choose(given: dict[str, Any], name: str, choices: Mapping[Any, _Choice]) -> None:
@@ -60,7 +64,12 @@ def ranking_from_message(request: pb.ScoreRequest, defaults: DecodingOptions) ->
     asked = ("length_penalty", "length_form", "coverage_penalty")
     given = {name: getattr(request, name) for name in asked if request.HasField(name)}
     _choose(given, "length_form", _LENGTH_FORMS)
-    return replace(Ranking.of(defaults), **given, attention=request.include_attention)
+    return replace(
+        Ranking.of(defaults),
+        **given,
+        attention=request.include_attention,
+        attention_heads=request.include_attention_heads,
+    )
 
 
 def text_options_from_message(request: pb.TranslateRequest) -> TextOptions:

@@ -1,0 +1,85 @@
+"""Plain, gzip and zstd files by their suffix: read as one stream, written in members.
+
+A member (gzip) or frame (zstd) is complete in itself, and a file of several is one file to every
+tool. So what was written up to the end of a member can be kept, and what follows cut off.
+"""
+
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, cast
+
+# What tools that compress for keeping use by default.
+_GZIP_LEVEL = 6
+# zlib's way to ask for a gzip header; it holds no time, so the same text is the same bytes.
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS
+
+
+class Member(Protocol):
+    """What turns text into the bytes of one member."""
+
+    def compress(self, data: bytes, /) -> bytes: ...
+
+    def flush(self) -> bytes: ...
+
+
+class _Plain:
+    """Bytes as they are."""
+
+    def compress(self, data: bytes) -> bytes:
+        return data
+
+    def flush(self) -> bytes:
+        return b""
+
+
+def reader_of(raw: BinaryIO, path: Path) -> BinaryIO:
+    """The text in an opened file called `path`, all members one after another.
+
+    Reading raises what `damages` lists if the file is damaged or ends too early.
+    """
+    is_empty = not raw.seek(0, io.SEEK_END)
+    raw.seek(0)
+    if is_empty or path.suffix not in _MEMBERS:
+        return raw
+    if path.suffix == ".gz":
+        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+    return cast(BinaryIO, io.BufferedReader(_zstd().ZstdFile(raw), 1 << 17))
+
+
+def member_maker(path: Path) -> Callable[[], Member]:
+    """What makes members for a file called `path`."""
+    return _MEMBERS.get(path.suffix, _Plain)
+
+
+def is_compressed(path: Path) -> bool:
+    return path.suffix in _MEMBERS
+
+
+def damages(path: Path) -> tuple[type[Exception], ...]:
+    """What reading a compressed file raises if it isn't one, or not a whole one."""
+    if path.suffix == ".gz":
+        return EOFError, zlib.error, gzip.BadGzipFile
+    return (EOFError, _zstd().ZstdError) if path.suffix == ".zst" else ()
+
+
+def _gzip_member() -> Member:
+    return zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
+
+
+def _zstd_member() -> Member:
+    member: Member = _zstd().ZstdCompressor()
+    return member
+
+
+def _zstd() -> Any:
+    """The module of Python 3.14, or the same for older ones; loaded where it is needed."""
+    name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    return import_module(name)
+
+
+_MEMBERS: dict[str, Callable[[], Member]] = {".gz": _gzip_member, ".zst": _zstd_member}

@@ -1,0 +1,66 @@
+"""Runs a command with its parsed arguments; returns its exit code, or nothing if that is 0.
+
+Each imports what it needs: a client needs no onnxruntime.
+"""
+
+import argparse
+import os
+import sys
+
+from service.config import given_flags
+
+PROGRAM = "python -m service"
+
+
+def serve(options: argparse.Namespace) -> None:
+    _quieten_grpc()
+    from service.server import run
+
+    run(given_flags(options), os.environ, options.config)
+
+
+def translate(options: argparse.Namespace) -> int:
+    _quieten_grpc()
+    try:
+        if options.output is None:
+            from service.client.command import translate
+
+            translate(options)
+            return 0
+        from service.client.bulk.command import translate_files
+
+        return translate_files(options)
+    except OSError as error:
+        print(f"{PROGRAM} translate: {error.strerror or error}", file=sys.stderr)
+        return 1
+
+
+def score(options: argparse.Namespace) -> int:
+    _quieten_grpc()
+    from service.client.score import score
+
+    try:
+        score(options)
+    except OSError as error:
+        print(f"{PROGRAM} score: {error.strerror or error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def admin(options: argparse.Namespace) -> int:
+    _quieten_grpc()
+    from service.client.admin import admin
+
+    return admin(options)
+
+
+def health(options: argparse.Namespace) -> int:
+    _quieten_grpc()
+    from service.client.health import health
+
+    return health(options)
+
+
+def _quieten_grpc() -> None:
+    """What its library would say of connections, errors and the log say; read at its import."""
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
