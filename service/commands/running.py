@@ -6,6 +6,8 @@ Each imports what it needs: a client needs no onnxruntime.
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from service.config import given_flags
 
@@ -19,32 +21,25 @@ def serve(options: argparse.Namespace) -> None:
     run(given_flags(options), os.environ, options.config)
 
 
-def translate(options: argparse.Namespace) -> int:
+def translate(options: argparse.Namespace) -> int | None:
     _quieten_grpc()
-    try:
+    with _failing("translate"):
         if options.output is None:
             from service.client.command import translate
 
             translate(options)
-            return 0
+            return None
         from service.client.bulk.command import translate_files
 
         return translate_files(options)
-    except OSError as error:
-        print(f"{PROGRAM} translate: {error.strerror or error}", file=sys.stderr)
-        return 1
 
 
-def score(options: argparse.Namespace) -> int:
+def score(options: argparse.Namespace) -> None:
     _quieten_grpc()
     from service.client.score import score
 
-    try:
+    with _failing("score"):
         score(options)
-    except OSError as error:
-        print(f"{PROGRAM} score: {error.strerror or error}", file=sys.stderr)
-        return 1
-    return 0
 
 
 def admin(options: argparse.Namespace) -> int:
@@ -64,3 +59,13 @@ def health(options: argparse.Namespace) -> int:
 def _quieten_grpc() -> None:
     """What its library would say of connections, errors and the log say; read at its import."""
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+
+
+@contextmanager
+def _failing(command: str) -> Iterator[None]:
+    """Ends the program with exit code 1 if the streams or files of a command fail."""
+    try:
+        yield
+    except OSError as error:
+        print(f"{PROGRAM} {command}: {error.strerror or error}", file=sys.stderr)
+        sys.exit(1)

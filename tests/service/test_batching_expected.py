@@ -52,6 +52,24 @@ def test_room_that_a_request_did_not_need_is_given_up() -> None:
     assert batcher.num_sentences == 8
 
 
+@pytest.mark.parametrize("limits", [LIMITS, QueueLimits(max_sentences=1000, max_tokens=80)])
+def test_who_comes_again_until_there_is_room_leaves_half_of_it_to_others(
+    limits: QueueLimits,
+) -> None:
+    batcher = Batcher(limits)
+    batcher.add(sentences_of("patient", 4), 0.0, tokens_to_come=None)
+    with pytest.raises(QueueFull):
+        batcher.add(sentences_of("patient", 1), 0.0, tokens_to_come=None)
+    batcher.add(sentences_of("another", 4), 0.0)
+    assert batcher.num_sentences == 8
+
+
+def test_who_comes_again_may_fill_an_empty_queue() -> None:
+    batcher = Batcher(LIMITS)
+    batcher.add(sentences_of("patient", 8), 0.0, tokens_to_come=None)
+    assert batcher.num_sentences == 8
+
+
 def test_a_request_that_was_longer_than_foreseen_needs_room_for_the_rest() -> None:
     batcher, request = Batcher(LIMITS), Request(2, 20)
     batcher.expect(request, 0.0)

@@ -73,6 +73,24 @@ def test_a_stream_waits_for_a_full_queue_which_refuses_a_request() -> None:
     asyncio.run(scenario())
 
 
+def test_who_waits_for_room_is_not_overtaken_by_who_needs_less() -> None:
+    async def scenario() -> None:
+        stage = Stage(queue=QueueLimits(max_sentences=4))
+        stage.in_flight(SOURCE)
+        stage.submit(SOURCE)
+        large, small = StreamEntrance(max_inside=9), StreamEntrance(max_inside=9)
+        tasks = [asyncio.create_task(entered(large, stage, [SOURCE] * 2))]
+        await asyncio.sleep(0)
+        tasks += [asyncio.create_task(entered(small, stage)) for _ in range(2)]
+        await asyncio.sleep(0)
+        assert stage.engine.num_waiting == 1
+        stage.gate.open()
+        await asyncio.gather(*tasks)
+        stage.engine.close()
+
+    asyncio.run(scenario())
+
+
 def test_what_finds_no_room_in_its_time_is_too_late() -> None:
     async def scenario() -> None:
         stage, entrance = Stage(queue=QueueLimits(max_sentences=1)), StreamEntrance(max_inside=9)

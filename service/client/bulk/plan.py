@@ -113,8 +113,8 @@ def _folder(output: str, num_sources: int) -> Path | None:
 
 def _format_name(options: argparse.Namespace, source: Path) -> str:
     name = Path(source.stem) if is_compressed(source) else source
-    given: str | None = options.format
-    return given or _FORMATS.get(name.suffix, "text")
+    asked: str | None = options.format
+    return asked or _FORMATS.get(name.suffix, "text")
 
 
 def _format(options: argparse.Namespace, name: str) -> Format:
