@@ -83,7 +83,7 @@ def _add_bundle(parser: argparse.ArgumentParser) -> None:
         default=32,
         help="longer sentences are split, since training has so few; 0: none is, if it fits",
     )
-    parser.add_argument("--calibration-sentences", type=positive, default=400)
+    parser.add_argument("--calibration-sentences", type=positive, default=1000)
     parser.add_argument(
         "--attention-layer", type=int, help="that is returned; default: the one that aligns best"
     )

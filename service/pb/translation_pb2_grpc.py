@@ -98,7 +98,8 @@ class TranslationServiceServicer:
 
         Flow         The server reads on only while it owes less than one request of Translate may hold:
         fewer than Limits.max_contents answers, to segments of fewer than Limits.max_characters
-        together, and no more than Limits.max_message_bytes of answers that nobody has taken.
+        together, and no more than Limits.max_message_bytes of segments, with all that they
+        have, and of answers that nobody has taken.
         Otherwise gRPC's flow control holds the client's writes back. So nothing is refused for
         lack of room: segments wait until the queue has some.
         Deadlines    A deadline of the rpc is that of the whole stream. Without one it may last for ever;

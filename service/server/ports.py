@@ -19,6 +19,9 @@ from service.metrics import Metrics
 _MIN_PING_MS = 9_000
 # The server's own pings find the clients that vanished without a word.
 _PING_EVERY_MS, _PING_ANSWER_MS = 60_000, 20_000
+# Above a thousand rpcs that come at once gRPC ends some with CANCELLED, which no client retries.
+# Whom there is no room for is told so here, and when to come again.
+_MAX_PENDING = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,8 @@ def grpc_options(config: ServerConfig) -> list[tuple[str, int]]:
         ("grpc.max_send_message_length", config.max_message_bytes),
         # Otherwise a second server on the same port takes half of the connections, silently.
         ("grpc.so_reuseport", 0),
+        ("grpc.server.max_pending_requests", _MAX_PENDING),
+        ("grpc.server.max_pending_requests_hard_limit", _MAX_PENDING),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", _MIN_PING_MS),
         ("grpc.keepalive_time_ms", _PING_EVERY_MS),

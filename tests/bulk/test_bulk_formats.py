@@ -52,6 +52,12 @@ def test_an_object_keeps_its_fields_and_their_order() -> None:
     assert translated(JsonFormat(into="text"), line, "naïf") == line.replace("café", "naïf")
 
 
+def test_an_object_may_come_after_a_byte_order_mark() -> None:
+    assert translated(JsonFormat(), '\ufeff{"text": "one"}', "un") == (
+        '{"text": "one", "translation": "un"}'
+    )
+
+
 @pytest.mark.parametrize(
     ("line", "fault"),
     [

@@ -131,3 +131,9 @@ def test_under_overload_every_call_is_answered_or_refused_and_counted(
     eventually(steered.is_idle)
     assert steered.num_finished == num_finished + PER_CALL * calls.count(OK)
     assert steered.num_refused == num_refused + PER_CALL * calls.count(EXHAUSTED)
+
+
+def test_thousands_who_call_at_once_are_all_answered(steered: SteeredServer) -> None:
+    listing = TranslationServiceStub(steered.channel).ListModels
+    calls = [listing.future(pb.ListModelsRequest(), metadata=steered.metadata) for _ in range(4000)]
+    assert {call.code() for call in calls} == {OK}

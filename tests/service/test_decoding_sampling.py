@@ -12,15 +12,16 @@ from tests.reference_search import EOS
 from tests.toys import ToyModel, alone, identical, random_sources
 
 TOY = ToyModel(12, seed=4)
+WIDE = ToyModel(300, seed=4)  # top-p has to look further than at the first tokens
 SOURCE = [3, 5, EOS]
 
 
 def distribution(
-    temperature: float, top_k: int, top_p: float, allowed: NDArray[np.bool_] | None = None
+    toy: ToyModel, temperature: float, top_k: int, top_p: float, banned: int
 ) -> NDArray[np.float64]:
     """Of the first token, in the words of the definition."""
-    probs = np.exp(TOY.predict(SOURCE, ())[0].astype(np.float64)) ** (1 / temperature)
-    probs *= 1 if allowed is None else allowed
+    probs = np.exp(toy.predict(SOURCE, ())[0].astype(np.float64)) ** (1 / temperature)
+    probs[banned] = 0
     order = np.argsort(-probs)
     kept, mass = np.zeros(len(probs), np.bool_), 0.0
     within = order[: top_k or None]
@@ -34,10 +35,19 @@ def distribution(
 
 @pytest.mark.parametrize(
     ("temperature", "top_k", "top_p"),
-    [(1.0, 0, 1.0), (0.5, 0, 1.0), (3.0, 4, 1.0), (2.0, 0, 0.7), (2.0, 5, 0.8), (1.0, 1, 1.0)],
+    [
+        (1.0, 0, 1.0),
+        (0.5, 0, 1.0),
+        (3.0, 4, 1.0),
+        (2.0, 0, 0.7),
+        (3.0, 0, 0.95),
+        (2.0, 5, 0.8),
+        (1.0, 1, 1.0),
+    ],
 )
+@pytest.mark.parametrize("toy", [TOY, WIDE], ids=["narrow", "wide"])
 def test_tokens_are_drawn_as_often_as_they_are_likely(
-    temperature: float, top_k: int, top_p: float
+    toy: ToyModel, temperature: float, top_k: int, top_p: float
 ) -> None:
     num = 3000
     options = DecodingOptions(
@@ -48,13 +58,15 @@ def test_tokens_are_drawn_as_often_as_they_are_likely(
         suppress_tokens=(7,),
     )
     seeded = [replace(options, sampling_seed=seed) for seed in range(num)]
-    results = decode(TOY, [SOURCE] * num, seeded, max_rows=num)
+    results = decode(toy, [SOURCE] * num, seeded, max_rows=num)
     counts = Counter(found.ids[0] if found.ids else EOS for (found,) in results)
-    drawn = np.array([counts[token] / num for token in range(12)])
-    expected = distribution(temperature, top_k, top_p, np.arange(12) != 7)
+    expected = distribution(toy, temperature, top_k, top_p, banned=7)
+    drawn = np.array([counts[token] / num for token in range(len(expected))])
     assert set(np.flatnonzero(drawn)) <= set(np.flatnonzero(expected))
-    # Five standard deviations of the least certain of them.
-    assert np.abs(drawn - expected).max() < 5 * np.sqrt(0.25 / num)
+    # Together with all that are likelier; five standard deviations of the least certain sum.
+    likeliest = np.argsort(-expected)
+    apart = np.abs((drawn - expected)[likeliest].cumsum())
+    assert apart.max() < 5 * np.sqrt(0.25 / num)
 
 
 def test_the_same_seed_draws_the_same_whatever_the_neighbours() -> None:

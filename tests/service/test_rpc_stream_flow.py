@@ -63,8 +63,8 @@ def test_the_window_closes_at_each_limit_of_a_request_and_opens_below_it(limit: 
     characters, num_bytes = sizes[limit]
     for _ in range(number):
         assert window.is_open
-        window.enter(characters)
-        window.answer(num_bytes)
+        window.enter(characters, num_bytes // 2)
+        window.answer(num_bytes - num_bytes // 2)
     assert not window.is_open
     window.leave(characters, num_bytes)
     assert window.is_open

@@ -18,6 +18,8 @@ from service.pb import translation_pb2 as pb
 
 ERROR_FIELD = "error"
 DETAILS_FIELD = "sentences"
+# Some programs begin files with it; it is no JSON.
+_BYTE_ORDER_MARK = "\ufeff"
 # What a translation must not hold of it, if a term's translation does: the line would be two.
 _ENDS_OF_LINES = {ord("\n"): " "}
 _ENDS_OF_CELLS = {**_ENDS_OF_LINES, ord("\t"): " "}
@@ -175,7 +177,7 @@ class JsonFormat:
 def _loaded(line: str) -> Mapping[str, Any]:
     """The object of a line, one that `_dumped` takes. Raises LineFault."""
     try:
-        record = json.loads(line, parse_constant=_refuse)
+        record = json.loads(line.removeprefix(_BYTE_ORDER_MARK), parse_constant=_refuse)
         _dumped(record).encode()
     except UnicodeEncodeError as error:
         raise LineFault("a lone surrogate, which is not Unicode") from error

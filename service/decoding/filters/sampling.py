@@ -8,6 +8,9 @@ from service.decoding.filters.columns import top_columns
 from service.decoding.options import DecodingOptions
 from service.decoding.slots import PerSlot
 
+# Tokens that mostly hold top-p: to sort all of them takes longer than a step.
+_FEW = 64
+
 
 class Sampling:
     """`sampling_temperature`, `sampling_top_k`, `sampling_top_p`, `sampling_seed`.
@@ -55,15 +58,22 @@ class Sampling:
         least, vocabulary_size = np.zeros(len(slots)), weights.shape[1]
         top_k, top_p = self._top_k[slots], self._top_p[slots]
         top_k = np.where(top_k == 0, vocabulary_size, np.minimum(top_k, vocabulary_size))
-        (cut,) = ((top_k < vocabulary_size) | (top_p < 1)).nonzero()
-        if len(cut):
-            best = _descending(weights[cut], int(top_k[cut].max()))
-            best[np.arange(best.shape[1]) >= top_k[cut, None]] = 0
+        is_limited = top_k < vocabulary_size
+        (cut,) = (is_limited | (top_p < 1)).nonzero()
+        count = min(vocabulary_size, int(top_k[is_limited].max(initial=_FEW)))
+        while len(cut):
+            best = _descending(weights[cut], count)
+            best[np.arange(count) >= top_k[cut, None]] = 0
             sums = best.cumsum(axis=1)
+            totals = np.where(is_limited[cut], sums[:, -1], weights[cut].sum(axis=1))
             # Those before which the others don't reach top-p yet.
-            is_in = (sums - best < top_p[cut, None] * sums[:, -1:]) & (best > 0)
+            is_in = (sums - best < (top_p[cut] * totals)[:, None]) & (best > 0)
             last = np.maximum(is_in.sum(axis=1) - 1, 0)
             least[cut] = best[np.arange(len(cut)), last]
+            if count == vocabulary_size:
+                break
+            cut = cut[~is_limited[cut] & (sums[:, -1] < top_p[cut] * totals)]
+            count = vocabulary_size
         return least
 
 

@@ -73,7 +73,7 @@ class Stream:
             try:
                 while (message := await self._read(closed)) is not None:
                     segment = _segment(message)
-                    self._window.enter(len(segment.content))
+                    self._window.enter(len(segment.content), segment.ByteSize())
                     group.create_task(self._answer(settings, segment))
                     await self._window.wait_until_open()
             except TranslationError as error:
@@ -102,7 +102,7 @@ class Stream:
         self._window.answer(len(data))
         async with self._writing:
             await self._write(data)
-        self._window.leave(len(segment.content), len(data))
+        self._window.leave(len(segment.content), segment.ByteSize() + len(data))
 
     async def _write(self, data: bytes) -> None:
         """Returns once gRPC's flow control has let the answer through."""

@@ -26,16 +26,16 @@ class Window:
     async def wait_until_open(self) -> None:
         await self._open.wait()
 
-    def enter(self, num_characters: int) -> None:
-        """A segment was read."""
-        self._add(1, num_characters, 0)
+    def enter(self, num_characters: int, num_bytes: int) -> None:
+        """A segment was read, whose options and all take so many bytes."""
+        self._add(1, num_characters, num_bytes)
 
     def answer(self, num_bytes: int) -> None:
         """A segment has its answer, which is to be written."""
         self._add(0, 0, num_bytes)
 
     def leave(self, num_characters: int, num_bytes: int) -> None:
-        """The answer to a segment was written."""
+        """The answer to a segment was written; num_bytes: of both."""
         self._add(-1, -num_characters, -num_bytes)
 
     def _add(self, num_segments: int, num_characters: int, num_bytes: int) -> None:
