@@ -67,5 +67,6 @@ def _failing(command: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        print(f"{PROGRAM} {command}: {error.strerror or error}", file=sys.stderr)
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"{PROGRAM} {command}: {place}{error.strerror or error}", file=sys.stderr)
         sys.exit(1)

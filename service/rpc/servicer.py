@@ -20,10 +20,9 @@ from service.rpc.convert import (
     extras_from_message,
     model_to_message,
     response_bytes,
-    text_options_from_message,
 )
 from service.rpc.limits import RequestLimits
-from service.rpc.options import options_for
+from service.rpc.options import options_for, text_options_for
 from service.rpc.request_log import note_answers, note_contents
 from service.rpc.scoring import score
 from service.rpc.shares import Share, leased
@@ -91,7 +90,7 @@ class TranslationServicer:
         deadline = self._limits.deadline(remaining)
         self._limits.check_contents(request.contents)
         note_contents(request.contents)
-        text_options = text_options_from_message(request)
+        text_options = await text_options_for(request)
         limit = self._limits.max_message_bytes
         with ExitStack() as leases:
             answers: dict[int, Answer] = {}

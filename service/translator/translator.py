@@ -31,6 +31,8 @@ from service.translator.writer import Writer, translations
 # Code points that are read on the event loop if that is all, in a millisecond; the worst, that no
 # piece spells, in a few.
 _MAX_INLINE_LENGTH = 512
+# What a term or a span costs, in code points.
+_ITEM_LENGTH = 4
 # Code points that are read at once elsewhere.
 _MAX_READ_LENGTH = 4096
 # What is written at once on the event loop, in a millisecond or two: see `Writer.cost`.
@@ -132,7 +134,8 @@ class Translator:
         self, contents: Sequence[str], options: TextOptions, deadline: float | None
     ) -> list[Unit]:
         """All units; long texts are read off the event loop, bit by bit to keep others going."""
-        if sum(map(len, contents)) <= _MAX_INLINE_LENGTH:
+        length = sum(map(len, contents)) + _ITEM_LENGTH * options.num_items
+        if length <= _MAX_INLINE_LENGTH:
             return list(self._reader.units(contents, options))
         patience, read = Patience(deadline), list[Unit]()
         units = self._reader.units(contents, options, patience.check)

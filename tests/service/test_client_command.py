@@ -46,6 +46,13 @@ def test_a_stream_that_cannot_be_used_is_named_in_one_line(
     assert result.stderr.startswith(message)
 
 
+def test_a_file_that_cannot_be_written_is_named(server: RunningServer) -> None:
+    result = run_in_shell(server, f"{shlex.quote(__file__)} --output {shlex.quote(__file__)}/out")
+    assert (result.returncode, result.stderr.count(b"\n")) == (1, 1)
+    assert result.stderr.startswith(f"python -m service translate: {__file__}/out".encode())
+    assert result.stderr.endswith(b": Not a directory\n")
+
+
 def test_texts_need_no_standard_input(server: RunningServer) -> None:
     result = run_in_shell(server, f"{shlex.quote(TEXT)} <&-")
     assert (result.returncode, result.stdout.count(b"\n")) == (0, 1)

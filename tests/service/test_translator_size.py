@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,18 @@ from service.decoding import DecodingOptions, Hypothesis
 from service.engine import load_engine
 from service.errors import DeadlineExceeded, InvalidArgument
 from service.rpc.convert import Answer, response_bytes, scores_bytes
-from service.translator import Extras, Pair, Ranking, Translator, least_bytes, pair_bytes
+from service.text.protect import Protection
+from service.translator import (
+    Extras,
+    Pair,
+    Ranking,
+    TextOptions,
+    Translator,
+    least_bytes,
+    pair_bytes,
+)
 from service.translator.document import Unit
+from service.translator.reader import Reader
 from service.translator.results import TranslatedHypothesis
 from service.translator.size import fitting
 from service.translator.windows import decoded
@@ -170,6 +181,32 @@ def test_large_results_are_written_off_the_event_loop_and_a_sentence_on_it(
     on_loop.clear()
     translator.translate([TEXT] * 32, ATTENTION)
     assert on_loop == {False}
+
+
+@pytest.mark.parametrize(
+    ("num_terms", "num_spans", "on_loop"), [(3, 3, True), (1000, 0, False), (0, 1000, False)]
+)
+def test_many_terms_or_spans_are_looked_for_off_the_event_loop(
+    translator: Translator,
+    monkeypatch: pytest.MonkeyPatch,
+    num_terms: int,
+    num_spans: int,
+    on_loop: bool,
+) -> None:
+    seen, units = set[bool](), Reader.units
+
+    def recorded(self: Reader, *arguments: Any) -> Iterator[Unit]:
+        for unit in units(self, *arguments):
+            seen.add(threading.current_thread() is threading.main_thread())
+            yield unit
+
+    monkeypatch.setattr(Reader, "units", recorded)
+    glossary = {f"t{number}": "x" for number in range(num_terms)}
+    options = TextOptions(
+        protection=Protection(glossary=glossary), protected_spans={0: [(0, 1)] * num_spans}
+    )
+    translator.translate([TEXT], text_options=options)
+    assert seen == {on_loop}
 
 
 def test_a_text_that_is_read_beyond_its_deadline_is_read_no_further(

@@ -1,5 +1,6 @@
 """How the segments of a stream are translated: by its first message, and what each says itself."""
 
+import asyncio
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
@@ -7,22 +8,27 @@ from service.catalog import Router, ServedModel
 from service.decoding import DecodingOptions
 from service.errors import TranslationError
 from service.pb import translation_pb2 as pb
-from service.rpc.convert import extras_from_message, text_options_from_message
-from service.rpc.options import options_for
+from service.rpc.convert import extras_from_message
+from service.rpc.options import MAX_INLINE_ITEMS, options_for, text_options_for
 from service.rpc.shares import choices
 from service.translator import TextOptions, Translator
 
 
 class Settings:
-    """The first message, read once. Raises InvalidArgument."""
+    """The first message, read once: see `read`."""
 
-    def __init__(self, message: pb.TranslateStreamSettings) -> None:
-        # Its fields are those of a request, number by number.
-        self._request = pb.TranslateRequest.FromString(message.SerializeToString())
-        self._text_options = text_options_from_message(self._request)
-        self.extras = extras_from_message(self._request)
+    def __init__(self, request: pb.TranslateRequest, text_options: TextOptions) -> None:
+        self._request, self._text_options = request, text_options
+        self.extras = extras_from_message(request)
         # Of segments that have none of their own: words to suppress are put into ids once.
         self._options: WeakKeyDictionary[Translator, DecodingOptions] = WeakKeyDictionary()
+
+    @classmethod
+    async def read(cls, message: pb.TranslateStreamSettings) -> "Settings":
+        """Raises InvalidArgument."""
+        # Its fields are those of a request, number by number.
+        request = pb.TranslateRequest.FromString(message.SerializeToString())
+        return cls(request, await text_options_for(request))
 
     async def check(self, router: Router[ServedModel]) -> None:
         """Raises what every segment would fail with, by what serves now."""
@@ -58,9 +64,14 @@ class Settings:
             self._options[translator] = options
         return self._options[translator]
 
-    def text_options(self, segment: pb.Segment) -> TextOptions:
+    async def text_options(self, segment: pb.Segment) -> TextOptions:
         """How a segment is taken apart and put together."""
         if not segment.protected_spans:
             return self._text_options
+        if len(segment.protected_spans) <= MAX_INLINE_ITEMS:
+            return self._with_spans(segment)
+        return await asyncio.to_thread(self._with_spans, segment)
+
+    def _with_spans(self, segment: pb.Segment) -> TextOptions:
         spans = [(span.begin, span.end) for span in segment.protected_spans]
         return replace(self._text_options, protected_spans={0: spans})

@@ -61,7 +61,7 @@ class Stream:
         closed = asyncio.ensure_future(self._closing.wait())
         try:
             if (first := await self._read(closed)) is not None:
-                settings = _settings(first)
+                settings = await _settings(first)
                 await settings.check(self._catalog.router)
                 await self._answer_all(settings, closed)
         finally:
@@ -135,7 +135,7 @@ class Stream:
                 contents,
                 await settings.options(segment, translator),
                 deadline,
-                settings.text_options(segment),
+                await settings.text_options(segment),
                 limits.max_message_bytes,
                 settings.extras,
                 self._entrance,
@@ -157,10 +157,10 @@ def _parsed(data: bytes) -> pb.TranslateStreamRequest:
         ) from error
 
 
-def _settings(message: pb.TranslateStreamRequest) -> Settings:
+async def _settings(message: pb.TranslateStreamRequest) -> Settings:
     if not message.HasField("settings"):
         raise InvalidArgument("the first message has no settings; send them before any segment")
-    return Settings(message.settings)
+    return await Settings.read(message.settings)
 
 
 def _segment(message: pb.TranslateStreamRequest) -> pb.Segment:
