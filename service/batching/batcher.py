@@ -163,8 +163,10 @@ class Batcher:
     def _check_deadline(
         self, request: Request, group: Hashable, loads: Sequence[Load], now: float
     ) -> None:
+        if request.deadline == math.inf:
+            return
         seconds_each, remaining = self.throughput.seconds_each(now), request.deadline - now
-        if seconds_each is None or remaining == math.inf:
+        if seconds_each is None:
             return
         seconds = seconds_each * self._work_until(request, group, loads)
         if seconds > remaining:

@@ -99,7 +99,7 @@ class TranslationServicer:
             in_order = [answer for _, answer in sorted(answers.items())]
             note_answers(in_order)
             if sum(least_bytes(answer.translation) for answer in in_order) <= MAX_INLINE_BYTES:
-                await asyncio.sleep(0)  # as in `translate_async`
+                await asyncio.sleep(0)  # whoever waits has his turn
                 return response_bytes(in_order, limit)
             return await asyncio.to_thread(response_bytes, in_order, limit)
 

@@ -37,6 +37,8 @@ _ITEM_LENGTH = 4
 _MAX_READ_LENGTH = 4096
 # What is written at once on the event loop, in a millisecond or two: see `Writer.cost`.
 _MAX_INLINE_COST = 2048
+# Units that are put together at once after they were written, a tenth of a millisecond.
+_MAX_WITHOUT_TURN = 16
 
 
 class Translator:
@@ -111,7 +113,8 @@ class Translator:
             hypotheses = await self._decode(units, options, request, entrance, writer, max_bytes)
         size = sum(map(hypothesis_bytes, hypotheses))
         if len(units) <= MAX_AT_ONCE and size <= MAX_INLINE_BYTES:
-            await asyncio.sleep(0)  # whoever waits has his turn between two milliseconds of work
+            if len(units) > _MAX_WITHOUT_TURN:
+                await asyncio.sleep(0)  # whoever waits has his turn between two pieces of work
             return translations(contents, units, hypotheses)
         return await asyncio.to_thread(translations, contents, units, hypotheses)
 
