@@ -1,5 +1,6 @@
 """Tables with a row for each slot of the trellis, which grow as sentences need it."""
 
+from operator import gt
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -20,6 +21,10 @@ class PerSlot(Generic[_Scalar]):
 
     def put(self, slot: int, values: Any) -> None:
         """The slot's row becomes `values`, and padding behind them."""
+        if self.rows.ndim == 1:
+            self.reserve(slot, ())
+            self.rows[slot] = values
+            return
         values = np.asarray(values, self.rows.dtype)
         self.reserve(slot, values.shape)
         self.rows[slot] = self._fill
@@ -28,7 +33,9 @@ class PerSlot(Generic[_Scalar]):
 
     def reserve(self, slot: int, shape: tuple[int, ...]) -> None:
         """Make room for a row of that shape without writing it."""
-        self.rows = grown(self.rows, (slot + 1, *shape), self._fill)
+        num_slots, *extents = self.rows.shape
+        if slot >= num_slots or any(map(gt, shape, extents)):
+            self.rows = grown(self.rows, (slot + 1, *shape), self._fill)
 
     def __getitem__(self, slots: NDArray[np.intp]) -> NDArray[_Scalar]:
         """A copy of the rows of these slots."""
