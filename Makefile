@@ -69,6 +69,7 @@ runs/distilled-en-fr.tsv.gz: | $(VENV)/.full
 	$(BIN)/python -m training distill runs/transformer-en-fr/best.pt $@ --data-dir $(DATA)
 train-transformer: train-transformer-en-fr  ## train, export and verify transformer-en-fr (hours; resumes)
 	@:
+train-transformer-fr-en:  ## train, export and verify transformer-fr-en (hours; resumes)
 train-bahdanau: train-bahdanau-en-fr  ## train, export and verify bahdanau-en-fr (hours; resumes)
 	@:
 

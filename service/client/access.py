@@ -31,6 +31,7 @@ _HINTS = (
         "Hostname Verification Check failed",
         "the server's certificate is for another name: use that, or give it as --tls-server-name",
     ),
+    ("Connection refused", "no server listens there: start one, or give another --server"),
     ("neither UDS or TCP loopback", "a token leaves the machine over TLS only: give --tls or --ca"),
 )
 _CLOSED = ("Socket closed", "reset by peer", "Broken pipe")
