@@ -53,7 +53,7 @@ ONLY_IN = {
         "service/tracing/",
     ),
     "opentelemetry": ("service/tracing/",),
-    "cryptography": ("service/security/",),
+    "pyasn1_modules": ("service/security/",),
     "wcwidth": ("service/client/",),
     "matplotlib": ("service/client/",),
     "prometheus_client": ("service/metrics", "service/server"),
