@@ -109,18 +109,24 @@ def test_greedy_float32_translations_are_those_of_ctranslate2(peers: Peers) -> N
 def test_every_hypothesis_of_a_beam_is_that_of_ctranslate2(
     peers: Peers, count: int | None, beam_size: int, alpha: float
 ) -> None:
-    """Scores rank by rank; ids too, but for ties, which may go to the other one: they are few."""
+    """Ids and scores, rank by rank. A rounding of the batch may decide a tie at the edge of a beam:
+    then both say the same of the sentence by itself.
+    """
     sources = peers.sources[:count]
     asked: dict[str, Any] = {
         "beam_size": beam_size,
         "num_hypotheses": beam_size,
         "length_penalty": alpha,
     }
-    ours, theirs = peers.ours(sources, **asked), peers.theirs(sources, **asked)
-    differing = 0
-    for mine, other in zip(ours, theirs, strict=True):
-        assert [score for _, score in mine] == pytest.approx(
-            [score for _, score in other], abs=1e-3
-        )
-        differing += [ids for ids, _ in mine] != [ids for ids, _ in other]
-    assert differing <= len(ours) // 100
+    pairs = zip(peers.ours(sources, **asked), peers.theirs(sources, **asked), strict=True)
+    differing = [index for index, pair in enumerate(pairs) if not same(*pair)]
+    assert len(differing) <= len(sources) // 1000
+    for index in differing:
+        alone = [sources[index]]
+        assert same(peers.ours(alone, **asked)[0], peers.theirs(alone, **asked)[0]), index
+
+
+def same(mine: Ranked, other: Ranked) -> bool:
+    scores = [score for _, score in other]
+    has_same_scores = [score for _, score in mine] == pytest.approx(scores, abs=1e-3)
+    return has_same_scores and [ids for ids, _ in mine] == [ids for ids, _ in other]
