@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 import grpc
+from google.rpc.code_pb2 import Code
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
@@ -20,7 +21,6 @@ DEFAULT_TIMEOUT_SECONDS = 60.0
 # Segments that keep a server busy, and about as many as it accepts at once by default.
 DEFAULT_MAX_UNANSWERED = 256
 _OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
-_CODES = {code.value[0]: code for code in grpc.StatusCode}
 _ERRORS: dict[str, type[errors.TranslationError]] = {
     error.status: error
     for error in (
@@ -117,18 +117,18 @@ def reraise(error: Any, address: str, access: Access) -> NoReturn:
         raise errors.QueueFull(message, seconds) from None
     if code is grpc.StatusCode.FAILED_PRECONDITION:
         raise errors.ConfigError(address, [message]) from None
-    raise _of_code(code, message) from None
+    raise _named(code.name, message) from None
 
 
 def _error(status: Status) -> errors.TranslationError:
     """What became of a segment."""
-    return _of_code(_CODES[status.code], status.message)
+    return _named(Code.Name(status.code), status.message)
 
 
-def _of_code(code: grpc.StatusCode, message: str) -> errors.TranslationError:
-    if code.name in _ERRORS:
-        return _ERRORS[code.name](message)
-    return errors.TranslationError(f"{code.name}: {message}")
+def _named(code: str, message: str) -> errors.TranslationError:
+    if code in _ERRORS:
+        return _ERRORS[code](message)
+    return errors.TranslationError(f"{code}: {message}")
 
 
 def explain(error: Any, address: str, access: Access) -> str:

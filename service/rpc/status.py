@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import grpc
 from google.protobuf.duration_pb2 import Duration
+from google.rpc.code_pb2 import Code
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
@@ -24,14 +25,13 @@ _ELLIPSIS = "…"
 _DETAILS_KEY = "grpc-status-details-bin"
 # What the retry policies of gRPC clients heed; RetryInfo is for those who retry by hand.
 _PUSHBACK_KEY = "grpc-retry-pushback-ms"
-_CODES = {code.value[0]: code for code in grpc.StatusCode}
 _LOG = logging.getLogger(__name__)
 
 
 async def abort(context: "grpc.aio.ServicerContext[Any, Any]", error: Exception) -> NoReturn:
     """Ends the rpc with the status of `error`; RESOURCE_EXHAUSTED says when to try again."""
     status = status_of(error)
-    code, message = _CODES[status.code], status.message
+    code, message = grpc.StatusCode[Code.Name(status.code)], status.message
     if isinstance(error, QueueFull):
         details = (_DETAILS_KEY, status.SerializeToString())
         pushback = _pushback(error.retry_after_seconds, context.time_remaining())
@@ -45,9 +45,8 @@ def status_of(error: Exception) -> Status:
     """What a client is told of an error; the log is told what nobody expected."""
     if not isinstance(error, TranslationError):
         _LOG.error("an rpc failed unexpectedly", exc_info=error)
-        internal = grpc.StatusCode.INTERNAL.value[0]
-        return Status(code=internal, message="internal error; the server's log has more")
-    status = Status(code=grpc.StatusCode[error.status].value[0], message=_shorten(str(error)))
+        return Status(code=Code.INTERNAL, message="internal error; the server's log has more")
+    status = Status(code=Code.Value(error.status), message=_shorten(str(error)))
     if isinstance(error, QueueFull):
         delay = Duration()
         delay.FromNanoseconds(int(error.retry_after_seconds * 1e9))

@@ -5,6 +5,7 @@ which come one after the other, and wait. For one event loop's thread.
 """
 
 import asyncio
+import itertools
 from collections.abc import Hashable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
@@ -86,14 +87,24 @@ class StreamEntrance(Entrance):
                 self._left.clear()
                 await self._left.wait()
             futures = await wait_for_room(engine, sources, options, deadline, self)
-        self._num_inside += len(sources)
-        loop = asyncio.get_running_loop()
-        for future in futures:
-            future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._leave))
+        self._leave_after(futures)
         return futures
 
-    def _leave(self) -> None:
-        self._num_inside -= 1
+    def _leave_after(self, futures: Futures) -> None:
+        """Makes room once all of a window has ended: the loop is woken once, not once each."""
+        self._num_inside += (num_futures := len(futures))
+        loop = asyncio.get_running_loop()
+        numbers = itertools.count(1)  # its `next` is atomic, and workers call it side by side
+
+        def count(_: Future[list[Hypothesis]]) -> None:
+            if next(numbers) == num_futures:
+                loop.call_soon_threadsafe(self._leave, num_futures)
+
+        for future in futures:
+            future.add_done_callback(count)
+
+    def _leave(self, num_sentences: int) -> None:
+        self._num_inside -= num_sentences
         self._left.set()
 
 

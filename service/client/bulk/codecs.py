@@ -9,9 +9,9 @@ import io
 import sys
 import zlib
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from types import ModuleType
+from typing import BinaryIO, Protocol, cast
 
 # What tools that compress for keeping use by default.
 _GZIP_LEVEL = 6
@@ -76,10 +76,13 @@ def _zstd_member() -> Member:
     return member
 
 
-def _zstd() -> Any:
+def _zstd() -> ModuleType:
     """The module of Python 3.14, or the same for older ones; loaded where it is needed."""
-    name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
-    return import_module(name)
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd
 
 
 _MEMBERS: dict[str, Callable[[], Member]] = {".gz": _gzip_member, ".zst": _zstd_member}

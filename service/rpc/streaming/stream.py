@@ -22,7 +22,7 @@ from service.translator import MAX_AT_ONCE, MAX_INLINE_BYTES, StreamEntrance, le
 
 MAX_ID_LENGTH = 256
 _CLOSING = "the server is shutting down; send what has no answer again, best to another one"
-_PARTING_SECONDS = 0.002
+_LEAVING_SECONDS = 0.002
 _EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
@@ -94,7 +94,7 @@ class Stream:
         if data is not _EOF:
             return _parsed(data)
         # A client that has left looks like one that has said all, until gRPC cancels us for it.
-        await asyncio.sleep(_PARTING_SECONDS)
+        await asyncio.sleep(_LEAVING_SECONDS)
         return None
 
     async def _answer(self, settings: Settings, segment: pb.Segment) -> None:
