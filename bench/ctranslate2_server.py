@@ -21,6 +21,7 @@ import grpc
 from prometheus_client import CollectorRegistry, Counter, start_http_server
 from sentencepiece import SentencePieceProcessor
 
+from bench.vocabulary_map import VOCABULARY_MAP
 from service.decoding import DecodingOptions
 from service.engine import usable_cores
 from service.pb import translation_pb2 as pb
@@ -136,8 +137,13 @@ class _Servicer(TranslationServiceServicer):
         )
 
 
-def make_translate(translator: Any, beam_size: int, registry: CollectorRegistry) -> Translate:
-    """Translates a batch within the length limits that our service has by default."""
+def make_translate(
+    translator: Any, beam_size: int, registry: CollectorRegistry, *, use_map: bool = False
+) -> Translate:
+    """Translates a batch within the length limits that our service has by default.
+
+    use_map: choose from the lists that lie beside the model.
+    """
     options = DecodingOptions(beam_size=beam_size)
     batches = Counter(BATCHES, "Batches translated.", registry=registry)
     sentences = Counter(SENTENCES, "Sentences in them.", registry=registry)
@@ -150,6 +156,7 @@ def make_translate(translator: Any, beam_size: int, registry: CollectorRegistry)
             beam_size=beam_size,
             max_input_length=0,
             max_decoding_length=options.length_limit(max(map(len, sources))),
+            use_vmap=use_map,
         )
         return [result.hypotheses[0] for result in results]
 
@@ -166,7 +173,12 @@ async def serve(options: argparse.Namespace) -> None:
     )
     registry = CollectorRegistry()
     batcher = DynamicBatcher(
-        make_translate(translator, options.beam_size, registry),
+        make_translate(
+            translator,
+            options.beam_size,
+            registry,
+            use_map=(options.model / VOCABULARY_MAP).exists(),
+        ),
         workers=usable_cores(),
         max_batch=options.max_batch,
         max_wait_seconds=options.max_wait_ms / 1e3,

@@ -10,6 +10,7 @@ from sentencepiece import SentencePieceProcessor
 
 from bench.ctranslate2_model import save_ctranslate2_model
 from bench.settings import served_precision
+from bench.vocabulary_map import save_vocabulary_map
 from export.rebuild import attention_layer_of, network_of
 from service.batching import QueueLimits
 from service.bundle import Bundle
@@ -79,6 +80,8 @@ class Peer:
     directory: Path
     pieces: Sequence[str]
     compute_type: str
+    has_map: bool
+    """Whether it can choose from the bundle's lists instead of the whole vocabulary."""
 
     @classmethod
     def write(cls, bundle: Bundle, directory: Path) -> "Peer":
@@ -96,7 +99,9 @@ class Peer:
             network, pieces, directory, attention_layer=attention_layer_of(bundle)
         )
         compute_type = "int8" if served_precision(bundle) == "int8" else "float32"
-        return cls(directory, pieces, compute_type)
+        if lexicon := bundle.lexicon():
+            save_vocabulary_map(lexicon, pieces, directory)
+        return cls(directory, pieces, compute_type, lexicon is not None)
 
     def best(self) -> ctranslate2.Translator:
         """A worker of one thread for every core: its fastest configuration on a CPU."""
@@ -122,6 +127,7 @@ class Ctranslate2System:
         options: DecodingOptions,
         batch_size: int = 0,
         min_length: int = 1,
+        use_map: bool = False,
     ) -> None:
         self._translator = translator
         self._pieces = pieces
@@ -135,6 +141,7 @@ class Ctranslate2System:
             "max_input_length": 0,
             "return_attention": options.attention,
             "max_batch_size": batch_size,
+            "use_vmap": use_map,
         }
 
     def prepare(self, sources: Sequence[Ids]) -> list[list[str]]:

@@ -31,5 +31,5 @@ def bahdanau(settings: Settings) -> Iterator[Row]:
     for name, one in measured.items():
         values = one.speed() | one.quality(bundle, settings.corpus.references)
         if name == OURS:
-            values |= one.times_as_fast(measured[TORCH], "x PyTorch")
+            values |= one.times_as_fast(measured[TORCH]).values("x PyTorch")
         yield Row("bahdanau", "beam 1", name, values)

@@ -15,6 +15,7 @@ from bench.timing import Ratio, percentile
 from bench.workloads.corpus import OURS, PEER
 
 _MAX_SENTENCES = 500
+_WHOLE = f"{PEER}, whole vocabulary"
 
 
 def single(settings: Settings) -> Iterator[Row]:
@@ -28,7 +29,8 @@ def single(settings: Settings) -> Iterator[Row]:
             options = comparable(beam_size)
             systems: dict[str, System] = {
                 OURS: EngineSystem(engine, options),
-                PEER: Ctranslate2System(best, peer.pieces, options),
+                PEER: Ctranslate2System(best, peer.pieces, options, use_map=peer.has_map),
+                _WHOLE: Ctranslate2System(best, peer.pieces, options),
                 f"{PEER}, its default": Ctranslate2System(default, peer.pieces, options),
             }
             yield from _rows(systems, sources, settings.rounds, f"beam {beam_size}")
@@ -51,6 +53,7 @@ def _rows(
         }
         if name == OURS:
             values |= Ratio.of(p50[PEER], p50[OURS]).values("x ctranslate2 at p50")
+            values["x its whole vocabulary"] = Ratio.of(p50[_WHOLE], p50[OURS]).median
         yield Row("single sentence", case, name, values)
 
 

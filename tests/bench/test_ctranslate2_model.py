@@ -8,9 +8,12 @@ import pytest
 import torch
 
 from bench.ctranslate2_model import save_ctranslate2_model
+from bench.vocabulary_map import save_vocabulary_map
+from service.bundle import Lexicon
 from service.decoding import DecodingOptions, Stopping, decode
 from training.step_model import TorchStepModel
 from training.transformer import TransformerConfig
+from training.vocabulary import BOS_ID, UNK_ID
 
 PIECES = ["<pad>", "<unk>", "<s>", "</s>", *(f"w{index}" for index in range(60))]
 CONFIG = TransformerConfig(
@@ -57,3 +60,23 @@ def test_the_converted_model_translates_token_for_token_alike(
         first = 0 if beam_size == 1 else 1
         theirs_by_token = their.attention[0][first : len(our.ids)]
         np.testing.assert_allclose(theirs_by_token, our.attention[first:], atol=1e-5)
+
+
+def test_with_a_vocabulary_map_only_what_is_listed_is_said(tmp_path: Path) -> None:
+    torch.manual_seed(3)
+    save_ctranslate2_model(CONFIG.build().eval(), PIECES, tmp_path / "model")
+    common, own = [10, 11], [20, 21, 22]
+    offsets = np.where(np.arange(len(PIECES) + 1) > SOURCES[0][0], len(own), 0)
+    lexicon = Lexicon(*(np.array(ids, np.int32) for ids in (common, offsets, own)))
+    save_vocabulary_map(lexicon, PIECES, tmp_path / "model")
+    translator = ctranslate2.Translator(str(tmp_path / "model"), inter_threads=1, intra_threads=1)
+    source = [PIECES[index] for index in SOURCES[0]]
+    [free], [listed] = (
+        translator.translate_batch(
+            [source], max_decoding_length=16, min_decoding_length=16, use_vmap=use_map
+        )
+        for use_map in (False, True)
+    )
+    allowed = {PIECES[index] for index in (UNK_ID, BOS_ID, *common, *own)}
+    assert set(listed.hypotheses[0]) <= allowed
+    assert not set(free.hypotheses[0]) <= allowed
