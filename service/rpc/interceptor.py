@@ -1,16 +1,14 @@
 """Counts the rpcs of the server's services in the metrics, whoever implements them."""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 import grpc
 from google.protobuf.descriptor_pool import Default as default_pool
 
 from service.metrics import Metrics, RpcMetrics
-from service.rpc.wrapping import Context, ending, wrap
+from service.rpc.wrapping import Begin, Context, Ended, Wrapper
 
 # (request streams, response streams) -> the grpc-ecosystem's name.
 _KINDS = {
@@ -38,10 +36,11 @@ class MetricsInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         trace_id: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._counted = {
-            f"/{service}/{method}": partial(_counted, metrics.rpc(kind, service, method), trace_id)
+            f"/{service}/{method}": _counting(metrics.rpc(kind, service, method), trace_id)
             for service in services
             for method, kind in _methods(service)
         }
+        self._wrapper = Wrapper(self._counted.__getitem__)
 
     async def intercept_service(
         self,
@@ -50,8 +49,10 @@ class MetricsInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     ) -> Any:
         # Asked at every call: an interceptor behind this one may refuse the one and not the other.
         handler = await continuation(handler_call_details)
-        counted = self._counted.get(handler_call_details.method)
-        return wrap(handler, counted) if handler and counted else handler
+        method = handler_call_details.method
+        return (
+            self._wrapper.wrap(method, handler) if handler and method in self._counted else handler
+        )
 
 
 def _methods(service: str) -> Iterator[tuple[str, str]]:
@@ -62,15 +63,10 @@ def _methods(service: str) -> Iterator[tuple[str, str]]:
         yield method.name, _KINDS[method.client_streaming, method.server_streaming]
 
 
-@asynccontextmanager
-async def _counted(
-    rpc: RpcMetrics, trace_id: Callable[[], str | None], context: Context
-) -> AsyncIterator[None]:
-    rpc.started()
-    started = time.perf_counter()
+def _counting(rpc: RpcMetrics, trace_id: Callable[[], str | None]) -> Begin:
+    def begin(context: Context) -> Ended:
+        rpc.started()
+        started = time.perf_counter()
+        return lambda code: rpc.handled(code, time.perf_counter() - started, trace_id())
 
-    def ended(code: str) -> None:
-        rpc.handled(code, time.perf_counter() - started, trace_id())
-
-    async with ending(context, ended):
-        yield
+    return begin

@@ -1,8 +1,7 @@
 """Gives every rpc its request id, its span and its line in the log."""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +10,7 @@ import grpc
 from service.bundle import Manifest
 from service.logs import RequestLog, RequestRecord, current_request, request_id
 from service.rpc.convert import Answer
-from service.rpc.wrapping import Context, ending, wrap
+from service.rpc.wrapping import Context, Ended, Wrapper
 from service.tracing import SilentTracer, Tracer
 from service.translator import PairScore
 
@@ -33,6 +32,7 @@ class RequestInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         self._log = log
         self._tracer = tracer or SilentTracer()
         self._unlogged = frozenset(unlogged)
+        self._wrapper = Wrapper(lambda method: partial(self._begin, method))
 
     async def intercept_service(
         self,
@@ -44,10 +44,9 @@ class RequestInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         method = handler_call_details.method.removeprefix("/")
         if handler is None or method.split("/")[0] in self._unlogged:
             return handler
-        return wrap(handler, partial(self._around, method))
+        return self._wrapper.wrap(method, handler)
 
-    @asynccontextmanager
-    async def _around(self, method: str, context: Context) -> AsyncIterator[None]:
+    def _begin(self, method: str, context: Context) -> Ended:
         started, metadata = time.perf_counter(), context.invocation_metadata() or ()
         span = self._tracer.begin(method, metadata)
         record = RequestRecord(request_id(metadata), trace_id=span.trace_id)
@@ -59,8 +58,7 @@ class RequestInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
             span.end(code, {"request_id": record.request_id, **record.facts()})
             self._log.ended(record, method, code, seconds, context.details() or "")
 
-        async with ending(context, ended):
-            yield
+        return ended
 
 
 def note_contents(contents: Sequence[str]) -> None:

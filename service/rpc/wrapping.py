@@ -1,8 +1,11 @@
-"""A handler inside a block of code that sees how its rpc ends: what the interceptors share."""
+"""A handler between what an interceptor does as an rpc begins and as it ends.
+
+What every call pays is kept small: a handler is wrapped once, not at each call, and beginnings and
+ends are plain functions.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from inspect import isasyncgenfunction
 from typing import Any, TypeAlias
 
@@ -12,7 +15,10 @@ from google.protobuf.message import DecodeError
 # Generic in grpc-stubs only, hence in quotes.
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
-Around: TypeAlias = Callable[[Context], AbstractAsyncContextManager[None]]
+Ended: TypeAlias = Callable[[str], None]
+"""Called at the end of an rpc with the code that its client sees."""
+Begin: TypeAlias = Callable[[Context], Ended]
+"""Called as an rpc begins, with its request on the way; may raise Refused."""
 # Makes a request of its bytes. If gRPC does that, before the handler, nobody sees it fail.
 _Parse: TypeAlias = Callable[[bytes], Any] | None
 # (request streams, response streams) -> the handler's attribute, its maker.
@@ -24,66 +30,103 @@ _KINDS = {
 }
 
 
-def wrap(handler: Handler, around: Around) -> Handler:
-    """The same handler within `around`, whose block ends when the rpc does.
+class Refused(Exception):
+    """An rpc that may not begin, and the status that it ends with."""
 
-    A message that can't be parsed is answered with INVALID_ARGUMENT, inside the block as well.
+    def __init__(self, code: grpc.StatusCode, fault: str) -> None:
+        super().__init__(code, fault)
+        self.code, self.fault = code, fault
+
+
+class Wrapper:
+    """Wraps the handler of every method for one interceptor, and keeps what it has wrapped.
+
+    make_begin: of a method's name.
     """
+
+    def __init__(self, make_begin: Callable[[str], Begin]) -> None:
+        self._make_begin = make_begin
+        self._kept: dict[str, tuple[Handler, Handler]] = {}
+
+    def wrap(self, method: str, handler: Handler) -> Handler:
+        """The same handler, with what begins and ends its rpcs.
+
+        A message that can't be parsed is answered with INVALID_ARGUMENT, in between as well.
+        """
+        kept = self._kept.get(method)
+        # An interceptor behind this one may refuse one call, by another handler, and not the next.
+        if kept is None or kept[0] is not handler:
+            kept = self._kept[method] = handler, _wrap(handler, self._make_begin(method))
+        return kept[1]
+
+
+def _wrap(handler: Handler, begin: Begin) -> Handler:
     streams = (bool(handler.request_streaming), bool(handler.response_streaming))
     attribute, make_handler = _KINDS[streams]
     behavior = getattr(handler, attribute)
     wrapped = _wrap_stream if isasyncgenfunction(behavior) else _wrap_call
     parse = handler.request_deserializer
     if handler.request_streaming:
-        return make_handler(wrapped(behavior, around, None), parse, handler.response_serializer)
-    return make_handler(wrapped(behavior, around, parse), None, handler.response_serializer)
+        return make_handler(wrapped(behavior, begin, None), parse, handler.response_serializer)
+    return make_handler(wrapped(behavior, begin, parse), None, handler.response_serializer)
 
 
-@asynccontextmanager
-async def ending(context: Context, ended: Callable[[str], None]) -> AsyncIterator[None]:
-    """Calls `ended` at the end of a block with the code that the rpc's client sees."""
-    code = "UNKNOWN"
-    try:
-        yield
-        code = _code(context, "OK")
-    except grpc.aio.AbortError:
-        code = _code(context, "UNKNOWN")
-        raise
-    except asyncio.CancelledError:
-        # gRPC cancels the handler in both cases; only the clock tells them apart.
-        code = "DEADLINE_EXCEEDED" if _is_late(context) else "CANCELLED"
-        raise
-    except Exception as error:
-        code = _code(context, "UNKNOWN")
-        if _is_late(context):
-            # The client has its answer, and gRPC failed to send it another one.
-            code = "DEADLINE_EXCEEDED"
-            raise asyncio.CancelledError from error
-        raise
-    finally:
-        ended(code)
-
-
-def _wrap_call(behavior: Callable[..., Awaitable[Any]], around: Around, parse: _Parse) -> Any:
+def _wrap_call(behavior: Callable[..., Awaitable[Any]], begin: Begin, parse: _Parse) -> Any:
     async def call(request: Any, context: Context) -> Any:
-        async with around(context):
-            return await behavior(await _parsed(request, parse, context), context)
+        try:
+            ended = begin(context)
+        except Refused as refused:
+            await context.abort(refused.code, refused.fault)
+        try:
+            if parse:
+                request = await _parsed(request, parse, context)
+            response = await behavior(request, context)
+        except BaseException as error:
+            _end_with(error, context, ended)
+            raise
+        ended(_code(context, "OK"))
+        return response
 
     return call
 
 
-def _wrap_stream(behavior: Callable[..., AsyncIterator[Any]], around: Around, parse: _Parse) -> Any:
+def _wrap_stream(behavior: Callable[..., AsyncIterator[Any]], begin: Begin, parse: _Parse) -> Any:
     async def stream(request: Any, context: Context) -> AsyncIterator[Any]:
-        async with around(context):
-            async for response in behavior(await _parsed(request, parse, context), context):
+        try:
+            ended = begin(context)
+        except Refused as refused:
+            await context.abort(refused.code, refused.fault)
+        try:
+            if parse:
+                request = await _parsed(request, parse, context)
+            async for response in behavior(request, context):
                 yield response
+        except BaseException as error:
+            _end_with(error, context, ended)
+            raise
+        ended(_code(context, "OK"))
 
     return stream
 
 
-async def _parsed(request: Any, parse: _Parse, context: Context) -> Any:
+def _end_with(error: BaseException, context: Context, ended: Ended) -> None:
+    """Tells the code of an rpc that failed; raises CancelledError in place of a late failure."""
+    if isinstance(error, asyncio.CancelledError):
+        # gRPC cancels the handler in both cases; only the clock tells them apart.
+        ended("DEADLINE_EXCEEDED" if _is_late(context) else "CANCELLED")
+    elif isinstance(error, Exception) and not isinstance(error, grpc.aio.AbortError):
+        if _is_late(context):
+            # The client has its answer, and gRPC failed to send it another one.
+            ended("DEADLINE_EXCEEDED")
+            raise asyncio.CancelledError from error
+        ended(_code(context, "UNKNOWN"))
+    else:
+        ended(_code(context, "UNKNOWN"))
+
+
+async def _parsed(request: bytes, parse: Callable[[bytes], Any], context: Context) -> Any:
     try:
-        return parse(request) if parse else request
+        return parse(request)
     except DecodeError:
         fault = "the request can't be parsed: it is another message, or its text is not UTF-8"
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, fault)

@@ -6,14 +6,13 @@ with UNAVAILABLE, which every client may retry, and whoever is inside is known.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import grpc
 
 from service.rpc import HEALTH_SERVICE, REFLECTION_SERVICES
-from service.rpc.wrapping import Context, wrap
+from service.rpc.wrapping import Context, Ended, Refused, Wrapper
 from service.security import refusal
 
 _FAULT = "the server is shutting down; try again, best on another one"
@@ -32,6 +31,7 @@ class Gate(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         self._inside = 0
         self._empty = asyncio.Event()
         self._empty.set()
+        self._wrapper = Wrapper(lambda method: self._enter)
 
     @property
     def num_inside(self) -> int:
@@ -55,22 +55,24 @@ class Gate(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Any:
         handler = await continuation(handler_call_details)
-        service, _, _ = handler_call_details.method.removeprefix("/").partition("/")
+        method = handler_call_details.method
+        service, _, _ = method.removeprefix("/").partition("/")
         if handler is None or service == HEALTH_SERVICE:
             return handler
         if self.closed.is_set():
             return refusal(grpc.StatusCode.UNAVAILABLE, _FAULT)
-        return handler if service in REFLECTION_SERVICES else wrap(handler, self._around)
+        if service in REFLECTION_SERVICES:
+            return handler
+        return self._wrapper.wrap(method, handler)
 
-    @asynccontextmanager
-    async def _around(self, context: Context) -> AsyncIterator[None]:
+    def _enter(self, context: Context) -> Ended:
         if self.closed.is_set():  # while its request was on the way
-            await context.abort(grpc.StatusCode.UNAVAILABLE, _FAULT)
+            raise Refused(grpc.StatusCode.UNAVAILABLE, _FAULT)
         self._inside += 1
         self._empty.clear()
-        # The end of the block is too early: the answer would not have been sent.
+        # The end of the handler is too early: the answer would not have been sent.
         context.add_done_callback(self._leave)  # type: ignore[arg-type]  # no Protocol
-        yield
+        return lambda code: None
 
     def _leave(self, context: Context) -> None:
         self._inside -= 1
