@@ -1,9 +1,10 @@
 """A sentence in flight: what every step needs of it, and what only its beginning and its end do."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from service.decoding.options import DecodingOptions
 from service.decoding.stopping import Ranking
@@ -21,13 +22,81 @@ LANE: Final = np.dtype(
         ("is_covered", np.bool_),  # has a coverage penalty
         ("is_filtered", np.bool_),
         ("needs_everything", np.bool_),
-        ("length_penalty", np.float64),
-        ("length_offset", np.int32),
         ("bound_divisor", np.float64),  # of a hypothesis as long as the limit
         ("threshold", np.float64),  # see service.decoding.stopping
     ],
     align=True,
 )
+_OPAQUE: Final = np.dtype((np.void, LANE.itemsize))
+
+
+class Lanes:
+    """The lanes of the live sentences, and what is true of them until others join or leave.
+
+    Every field is an attribute, (sentences,), through which the lanes are written as well.
+    """
+
+    def __init__(self) -> None:
+        self._records = np.empty(0, LANE)  # longer than the sentences: it grows by doubling
+        self._show(0)
+        self._see()
+        self._steps_left = 0  # at least so many until the first sentence is at its limit
+
+    def __len__(self) -> int:
+        return len(self.slot)
+
+    def prepare(self, records: Sequence[tuple[Any, ...]]) -> None:
+        """Write lanes behind the live ones, for `extend` to take in."""
+        count = len(self) + len(records)
+        if count > len(self._records):
+            self._records = np.resize(self._records, 2 * count)
+        self._records[len(self) : count] = records
+
+    def extend(self, count: int) -> None:
+        """The next `count` lanes are live from now on."""
+        self._show(len(self) + count)
+        self._see()
+        self._steps_left = 0
+
+    def shrink(self, count: int, holes: NDArray[np.intp], movers: NDArray[np.intp]) -> None:
+        """Keep the first `count` lanes, after lane `movers[i]` has taken the place `holes[i]`."""
+        opaque = self._records.view(_OPAQUE)  # which numpy moves much faster than fields
+        opaque[holes] = opaque[movers]
+        self._show(count)
+        if self.are_filtered or self.want_attention:
+            self._see()
+
+    def advance(self) -> None:
+        """Every sentence has one more token."""
+        self.position += 1
+        self._steps_left -= 1
+
+    def at_limit(self) -> NDArray[np.bool_] | None:
+        """Whose next token is the last one allowed; None if nobody's is."""
+        if self._steps_left > 1:
+            return None
+        self._steps_left = min((self.limit - self.position).tolist())
+        at_limit: NDArray[np.bool_] = self.position + 1 >= self.limit
+        return at_limit
+
+    def _show(self, count: int) -> None:
+        lanes = self._records[:count]
+        self.slot: NDArray[np.intp] = lanes["slot"]
+        self.position: NDArray[np.int32] = lanes["position"]
+        self.limit: NDArray[np.int32] = lanes["limit"]
+        self.attention: NDArray[np.bool_] = lanes["attention"]
+        self.attention_heads: NDArray[np.bool_] = lanes["attention_heads"]
+        self.is_covered: NDArray[np.bool_] = lanes["is_covered"]
+        self.is_filtered: NDArray[np.bool_] = lanes["is_filtered"]
+        self.needs_everything: NDArray[np.bool_] = lanes["needs_everything"]
+        self.bound_divisor: NDArray[np.float64] = lanes["bound_divisor"]
+        self.threshold: NDArray[np.float64] = lanes["threshold"]
+
+    def _see(self) -> None:
+        (self.covered,) = self.is_covered.nonzero()
+        self.are_filtered = bool(np.count_nonzero(self.is_filtered))
+        self.want_attention = bool(len(self.covered) or np.count_nonzero(self.attention))
+        self.want_heads = bool(np.count_nonzero(self.attention_heads))
 
 
 class Sentence(Generic[Key]):
@@ -52,8 +121,6 @@ class Sentence(Generic[Key]):
             options.coverage_penalty > 0,
             options.is_filtered,
             options.needs_everything,
-            options.length_penalty,
-            options.length_offset,
             options.length_divisor(self.limit),
             -np.inf,
         )

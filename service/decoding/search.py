@@ -12,7 +12,7 @@ Beam search with two beams, EOS written `.`, candidates per beam k = 4, step 3 o
 the index of the beam it continues (here 0 and 1), so that the model's rows can follow.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from service.decoding.model import StepOutput
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(NamedTuple):
     """C continuations of every sentence, best first; all arrays are (sentences, C).
 
     totals     float64, log-probability of the whole hypothesis; -inf for one that can't be
@@ -35,6 +34,15 @@ class Candidates:
     tokens: NDArray[np.int64]
     parents: NDArray[np.int64]
 
+    def first(self, count: int) -> "Candidates":
+        """The best `count` of every sentence."""
+        if count == self.tokens.shape[1]:
+            return self
+        cut = slice(count)
+        return Candidates(
+            self.totals[:, cut], self.log_probs[:, cut], self.tokens[:, cut], self.parents[:, cut]
+        )
+
 
 def best_candidates(totals: NDArray[np.float64], output: StepOutput) -> Candidates:
     """The best 2W continuations of W beams, or the best one if W is 1; equal ones by beam, rank.
@@ -42,18 +50,14 @@ def best_candidates(totals: NDArray[np.float64], output: StepOutput) -> Candidat
     totals (sentences, W): log-probability of each beam, -inf for those that don't exist (yet).
     """
     sentences, beam_size = totals.shape
+    log_probs, ids = output.log_probs, output.ids
     if beam_size == 1:
-        return Candidates(
-            totals + output.log_probs, output.log_probs, output.ids, np.zeros_like(output.ids)
-        )
-    width = output.ids.shape[1]
-    sums = totals[:, :, None] + output.log_probs.reshape(sentences, beam_size, width)
-    sums = sums.reshape(sentences, beam_size * width)
-    best = np.argsort(-sums, axis=1, kind="stable")[:, : 2 * beam_size]
+        return Candidates(totals + log_probs, log_probs, ids, np.zeros(ids.shape, np.int64))
+    width = ids.shape[1]
+    sums = (totals.reshape(-1, 1) + log_probs).reshape(sentences, beam_size * width)
+    best = (-sums).argsort(axis=1, kind="stable")[:, : 2 * beam_size]
     flat = best + np.arange(0, sums.size, sums.shape[1])[:, None]
-    return Candidates(
-        sums.take(flat), output.log_probs.take(flat), output.ids.take(flat), best // width
-    )
+    return Candidates(sums.take(flat), log_probs.take(flat), ids.take(flat), best // width)
 
 
 def live_beams(candidates: Candidates, is_eos: NDArray[np.bool_], beam_size: int) -> Candidates:
@@ -61,12 +65,13 @@ def live_beams(candidates: Candidates, is_eos: NDArray[np.bool_], beam_size: int
 
     is_eos (sentences, C): which candidates end with EOS.
     """
+    if not np.count_nonzero(is_eos):
+        return candidates.first(beam_size)
     if beam_size == 1:
         totals = np.where(is_eos, -np.inf, candidates.totals)
         return Candidates(totals, candidates.log_probs, candidates.tokens, candidates.parents)
-    goes_on = ~is_eos
-    goes_on &= goes_on.cumsum(axis=1) <= beam_size
-    flat = np.flatnonzero(goes_on).reshape(-1, beam_size)
+    live = is_eos.argsort(axis=1, kind="stable")[:, :beam_size]
+    flat = live + np.arange(0, is_eos.size, is_eos.shape[1])[:, None]
     return Candidates(
         candidates.totals.take(flat),
         candidates.log_probs.take(flat),

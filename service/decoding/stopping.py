@@ -12,6 +12,7 @@ positive, and a hypothesis can reach none at all by what it attends to later: wi
 the bound is the same.
 """
 
+import math
 from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
@@ -54,14 +55,13 @@ class BestRule:
     """
 
     def __init__(self, options: DecodingOptions) -> None:
-        self._options = options
+        self._worst = options.num_hypotheses - 1
 
     def counts(self, hypothesis: Ended) -> bool:
         return True
 
     def threshold(self, ended: Sequence[Ended]) -> float:
-        worst = self._options.num_hypotheses - 1
-        return ended[worst].score if worst < len(ended) else float("-inf")
+        return ended[self._worst].score if self._worst < len(ended) else -math.inf
 
 
 class FinishedRule:
@@ -73,18 +73,19 @@ class FinishedRule:
     """
 
     def __init__(self, options: DecodingOptions) -> None:
-        self._options = options
+        self._beam_size = options.beam_size
+        self._needs_top = options.length_penalty == 0 and options.coverage_penalty == 0
+        self._count = options.num_hypotheses if self._needs_top else options.patience_count
 
     def counts(self, hypothesis: Ended) -> bool:
-        return hypothesis.rank < self._options.beam_size
+        return hypothesis.rank < self._beam_size
 
     def threshold(self, ended: Sequence[Ended]) -> float:
-        if self._options.length_penalty == 0 and self._options.coverage_penalty == 0:
-            top_ended = any(hypothesis.rank == 0 for hypothesis in ended)
-            enough = top_ended and len(ended) >= self._options.num_hypotheses
-        else:
-            enough = len(ended) >= self._options.patience_count
-        return float("inf") if enough else float("-inf")
+        if len(ended) < self._count:
+            return -math.inf
+        if self._needs_top and not any(hypothesis.rank == 0 for hypothesis in ended):
+            return -math.inf
+        return math.inf
 
 
 _RULES: Final[Mapping[Stopping, Callable[[DecodingOptions], StoppingRule]]] = {

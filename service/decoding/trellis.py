@@ -22,7 +22,10 @@ class Trellis:
     """
 
     def __init__(self, beam_size: int) -> None:
+        self._beam_size = beam_size
         self._cells = np.empty((0, 0, beam_size), _CELL)
+        # One opaque element for all beams of a step: numpy writes these fastest.
+        self._column = np.dtype((np.void, beam_size * _CELL.itemsize))
         self._attention = np.empty((0, 0, beam_size, 0), np.float32)
         self._heads = np.empty((0, 0, beam_size, 0, 0), np.float32)
         self._free: list[int] = []
@@ -33,7 +36,8 @@ class Trellis:
             slots = len(self._cells)
             self._cells = grown(self._cells, (slots + 1, 0, 0))
             self._free = list(range(slots, len(self._cells)))
-        self._cells = grown(self._cells, (0, max_length, 0))
+        if max_length > self._cells.shape[1]:
+            self._cells = grown(self._cells, (0, max_length, 0))
         if attention_width:
             needed = (len(self._cells), max_length, 0, attention_width)
             self._attention = grown(self._attention, needed)
@@ -49,8 +53,9 @@ class Trellis:
         cells = np.empty(live.tokens.shape, _CELL)
         cells["token"] = live.tokens
         cells["log_prob"] = live.log_probs
-        cells["parent"] = live.parents
-        self._cells[slots, positions] = cells
+        if self._beam_size > 1:
+            cells["parent"] = live.parents
+        self._cells.view(self._column)[slots, positions] = cells.view(self._column)
 
     def record_attention(
         self,
@@ -80,7 +85,7 @@ class Trellis:
         Returns the cells of its tokens, (position,), and the beams that predicted them and the
         next token, (position + 1,).
         """
-        if self._cells.shape[2] == 1:
+        if self._beam_size == 1:
             return self._cells[slot, :position, 0], np.zeros(position + 1, np.intp)
         beams = [beam]
         for parents in self._cells["parent"][slot, :position].tolist()[::-1]:

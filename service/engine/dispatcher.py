@@ -80,12 +80,13 @@ class Dispatcher:
             )
             self._condition.notify(len(sentences))
 
-    def admit(self, load: Load) -> Admission | None:
+    def admit(self, load: Load, progress: Progress) -> Admission | None:
         """Who joins the worker with this load now; waits while it has nothing to do.
 
-        None when the worker must stop, whatever it still runs.
+        progress: since the worker asked last. None when it must stop, whatever it still runs.
         """
         with self._condition:
+            self.release(load, progress)
             while not self.is_stopped:
                 admission = self._batcher.admit(load, self._others[id(load)], self._clock())
                 if joining := admission.joining:

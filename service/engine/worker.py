@@ -67,7 +67,7 @@ class Worker:
 
     def run(self) -> None:
         """The loop; returns once the dispatcher is stopped and every sentence here is resolved."""
-        while (admission := self._dispatcher.admit(self._load)) is not None:
+        while (admission := self._dispatcher.admit(self._load, self._report())) is not None:
             self._welcome(admission.joining)
             try:
                 self._leave(admission.gone)
@@ -77,7 +77,6 @@ class Worker:
             except Exception:
                 _LOG.exception("a decoding step failed, with %d sentences", self.num_live)
                 self._start_anew()
-            self._release()
         self.abandon(stopped())
 
     def abandon(self, error: TranslationError) -> None:
@@ -95,15 +94,16 @@ class Worker:
     def _start_anew(self) -> None:
         """Fails everyone in flight; the rows of the failed step are not used again."""
         self.abandon(_fault("decoding"))
-        self._release()
+        self._dispatcher.release(self._load, self._report())
         self._model = self._batch = None
         self.prepare()
 
-    def _release(self) -> None:
+    def _report(self) -> Progress:
+        """What was done since the last report."""
         progress = self._progress
         progress.num_sentences = self.num_live
-        self._dispatcher.release(self._load, progress)
         self._progress = Progress(num_tokens=progress.num_tokens)
+        return progress
 
     def _join(self, newcomers: Sequence[Sentence]) -> None:
         """Encodes newcomers together, or one by one if that fails: only the culprits fail."""

@@ -23,42 +23,47 @@ class Copies(NamedTuple):
     origin: Indices
     places: Indices
 
+    def cells(self, num_parts: int, extent: int) -> tuple[Indices, Indices]:
+        """Where they go and come from in a tensor (rows, parts, extent), seen as one axis."""
+        parts = self.places[:, None] + np.arange(0, num_parts * extent, extent)
+        to, origin = (
+            (parts + (rows * (num_parts * extent))[:, None]).ravel()
+            for rows in (self.to, self.origin)
+        )
+        return to, origin
+
 
 class Ancestry:
     """What is shared by the rows of each sentence; `beam_size` rows each."""
 
     def __init__(self, max_sentences: int, beam_size: int) -> None:
         self._beams = np.arange(beam_size)
-        # (sentences, beams, beams): leading positions that two rows have in common; on the
-        # diagonal, all that are in use.
+        self._sentences = np.arange(max_sentences)
+        # (sentences, beams, beams): leading positions that two rows have in common
         self._shared = np.zeros((max_sentences, beam_size, beam_size), np.int64)
+        # (sentences, beams): of a row with itself, a view
+        self._own = np.einsum("sbb->sb", self._shared)
 
     def append(self, first: int, count: int) -> None:
         """Sentences from `first` on start with an empty past."""
         self._shared[first : first + count] = 0
 
-    def step(self, positions: npt.NDArray[np.int32]) -> None:
-        """Every row gets its own entry at its position; positions (sentences * beams,)."""
-        used = positions.reshape(-1, len(self._beams)) + 1
-        self._shared[: len(used), self._beams, self._beams] = used
+    def reorder(self, rows: Indices, used: Indices) -> Copies:
+        """Row i continues row `rows[i]`; returns what has to be copied for that.
 
-    def reorder(self, rows: Indices) -> Copies:
-        """Row i continues row `rows[i]`; returns what has to be copied for that."""
-        beam_size = len(self._beams)
-        parents = rows.reshape(-1, beam_size)
-        sentences = parents[:, 0] // beam_size
-        parents = parents - sentences[:, None] * beam_size
+        used (sentences,): positions that the rows of each sentence have come to, before it.
+        """
+        parents = rows.reshape(-1, len(self._beams))
+        sentences = parents[:, 0] // len(self._beams)
+        parents = parents - sentences[:, None] * len(self._beams)
+        self._own[: len(used)] = used[:, None]
         starts = self._shared[sentences[:, None], self._beams, parents]
-        starts[sentences != np.arange(len(sentences))] = 0  # the place of another sentence
-        used = self._shared[sentences, 0, 0]
+        starts[sentences != self._sentences[: len(sentences)]] = 0  # the place of another sentence
         self._shared[: len(sentences)] = self._shared[
             sentences[:, None, None], parents[:, :, None], parents[:, None, :]
         ]
-        return _copies(rows, starts.ravel(), (used[:, None] - starts).ravel())
-
-
-def _copies(rows: Indices, starts: Indices, counts: Indices) -> Copies:
-    """Of row `rows[i]` to row i, `counts[i]` positions from `starts[i]` on."""
-    to = np.repeat(np.arange(len(rows)), counts)
-    offsets: Indices = starts - (np.cumsum(counts) - counts)
-    return Copies(to, rows[to], np.arange(len(to)) + offsets[to])
+        ends = used[sentences][:, None, None]
+        places = np.arange(used.max())
+        is_missing = (places >= starts[:, :, None]) & (places < ends)
+        to, where = is_missing.reshape(len(rows), -1).nonzero()
+        return Copies(to, rows[to], where)

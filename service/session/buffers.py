@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from service.bundle import TensorSpec
-from service.session.ancestry import Copies, Indices
+from service.session.ancestry import Indices
 
 Array = npt.NDArray[Any]
 
@@ -41,7 +41,7 @@ class RowBuffer:
         # Untouched pages cost nothing, so the largest layout is reserved at once.
         self._flat: Array = np.zeros(math.prod(self._sizes), spec.dtype)
         self._padding = spec.padding
-        self._rows = self._flat.reshape(self._sizes)
+        self._lay_out()
 
     def place(self, num_rows: int) -> tuple[str, int, np.dtype[Any], tuple[int, ...], int]:
         """Device, its number, type, shape and address of the first rows, as bindings take them."""
@@ -55,16 +55,19 @@ class RowBuffer:
     def resize(self, axis_name: str, extent: int, num_rows: int) -> None:
         """Lays the first `num_rows` rows out for another extent; what is added is padding."""
         axis = self.axes[axis_name]
-        kept = self._prefix({axis_name: min(extent, self._sizes[axis])})[:num_rows].copy()
+        before = (slice(None),) * (axis - 1)
+        kept = self._rows[(slice(num_rows), *before, slice(extent))].copy()
         self._sizes[axis] = extent
-        self._rows = self._flat[: math.prod(self._sizes)].reshape(self._sizes)
-        self.write(np.arange(num_rows), kept)
+        self._lay_out()
+        if num_rows:
+            self.write(np.arange(num_rows), kept)
 
     def write(self, to: Indices, values: Array) -> None:
         """Row `to[i]` becomes `values[i]`; shorter extents are padded."""
-        if values.shape[1:] != self._rows.shape[1:]:
-            # Padding has no weight in the graph, but 0 times a NaN left by an old occupant is NaN.
-            self._rows[to] = self._padding
+        for axis, extent in enumerate(values.shape[1:], 1):
+            if extent < self._sizes[axis]:
+                # It has no weight in the graph, but 0 times a NaN left by an old occupant is NaN.
+                self._rows[(slice(None),) * axis + (slice(extent, None),)][to] = self._padding
         self._rows[(slice(None), *map(slice, values.shape[1:]))][to] = values
 
     def move(self, moves: "Moves") -> None:
@@ -76,25 +79,28 @@ class RowBuffer:
         else:
             rows[moves.to] = rows[moves.origin]
 
-    def copy(self, copies: Copies) -> None:
-        """Copies single positions along the target from row to row."""
-        axis = self.axes["target"]
-        outer, inner = math.prod(self._sizes[1:axis]), math.prod(self._sizes[axis + 1 :])
-        # One opaque element for all that lies at a position: numpy copies these fastest.
-        cells = self._flat.view(np.dtype((np.void, inner * self._flat.itemsize)))
-        heads = np.arange(outer) * self._sizes[axis]
+    def move_up_to(self, moves: "Moves", ends: Indices) -> None:
+        """The same, but of row `origin[i]` only what lies before `ends[i]` along the target."""
+        if not moves.are_apart:
+            self.move(moves)
+            return
+        rows = np.moveaxis(self._rows, self.axes["target"], 1)
+        for to, origin, end in zip(
+            moves.to.tolist(), moves.origin.tolist(), ends.tolist(), strict=True
+        ):
+            rows[to, :end] = rows[origin, :end]
 
-        def index(rows: Indices) -> Indices:
-            first = rows * (outer * self._sizes[axis]) + copies.places
-            flat: Indices = (first[:, None] + heads).ravel()
-            return flat
+    def copy(self, to: Indices, origin: Indices) -> None:
+        """Copies single positions along the target; see `Copies.cells` and `layout`."""
+        self._cells[to] = self._cells[origin]
 
-        cells[index(copies.to)] = cells[index(copies.origin)]
-
-    def _prefix(self, extents: Mapping[str, int]) -> Array:
-        """A view of all rows, cut after these extents of the axes they name."""
-        cuts = {axis: slice(extents[name]) for name, axis in self.axes.items() if name in extents}
-        return self._rows[tuple(cuts.get(axis, slice(None)) for axis in range(self._rows.ndim))]
+    def _lay_out(self) -> None:
+        self._rows = self._flat[: math.prod(self._sizes)].reshape(self._sizes)
+        if axis := self.axes.get("target"):
+            self.layout = math.prod(self._sizes[1:axis]), self._sizes[axis]
+            # One opaque element for all that lies at a position: numpy copies these fastest.
+            size = math.prod(self._sizes[axis + 1 :]) * self._flat.itemsize
+            self._cells = self._flat.view(np.dtype((np.void, size)))
 
 
 class Moves(NamedTuple):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +12,23 @@ from service.decoding import StepOutput
 from service.session.ancestry import Ancestry, Indices
 from service.session.buffers import Array, Moves, RowBuffer
 from service.session.calls import Calls, Shape
+from service.session.encoding import Encoder
 from service.session.graphs import Graphs
-from service.session.grouping import groups_by_length
-from service.session.shortlist import LIST_IDS
+from service.session.shortlist import SHORTLIST_MULTIPLE, round_up
 
 # Extents in few sizes, so that bindings are used again.
 _SOURCE_MULTIPLE = 8
-_SHORTLIST_MULTIPLE = 32
 _FIRST_TARGET_EXTENT = 32
+
+
+class _Asked(NamedTuple):
+    """The arguments of a step."""
+
+    tokens: npt.NDArray[np.int64]
+    positions: npt.NDArray[np.int32]
+    num_candidates: int
+    attention: bool
+    full: bool
 
 
 class OnnxModel:
@@ -32,6 +42,7 @@ class OnnxModel:
         self.start_id = manifest.special_ids.decoder_start
         self.eos_id = manifest.special_ids.eos
         self._graphs = graphs
+        self._encoder = Encoder(graphs)
         self._max_rows = max_rows
         self._shortlists = graphs.shortlists
         # Of the graph's heads, those of the layer that the manifest names.
@@ -41,16 +52,18 @@ class OnnxModel:
         self._extents = dict.fromkeys(self._max_extents, 0)
         self._num_sentences, self._beam_size = 0, 1
         self._ancestry = Ancestry(max_rows, 1)
-        self._lengths = np.zeros(max_rows, np.int64)
-        # Whether a sentence chooses from a list, and the length of what is its own on it.
-        self._is_listed = np.zeros(max_rows, np.bool_)
-        self._list_lengths = np.zeros(max_rows, np.int64)
+        # Of each sentence: its length, whether it chooses from a list, the length of that, and the
+        # places along the target that are in use.
+        self._facts = np.zeros((4, max_rows), np.int64)
+        self._lengths, self._is_listed, self._list_lengths, self._used = self._facts
+        self._num_listed = 0
         self._calls = Calls(graphs, max_rows, self._max_extents["source"], self._lengths)
         self._memory = [self._buffer(spec) for spec in manifest.memory]
         self._lists: RowBuffer | None = None
         if self._shortlists:
             self._memory += [self._buffer(spec) for spec in manifest.shortlist]
             self._lists = self._buffer(self._shortlists.ids_spec)
+        self._of_sentences = [*self._memory, *filter(None, [self._lists])]
         self._state = [self._buffer(spec) for spec in manifest.state]
         # A cache along the target is written in place. Any other state is still read while its next
         # value is written: two buffers that swap roles at every step.
@@ -58,8 +71,9 @@ class OnnxModel:
             buffer if "target" in buffer.axes else self._buffer(spec)
             for spec, buffer in zip(manifest.state, self._state, strict=True)
         ]
-        self._swapped = False
-        self._last_step: tuple[Shape, npt.NDArray[np.int64], npt.NDArray[np.int32]]
+        self._buffers = {*self._of_sentences, *self._state, *self._next}
+        self._swaps, self._swapped = self._state != self._next, False
+        self._last_step: _Asked
 
     def append(
         self,
@@ -74,27 +88,25 @@ class OnnxModel:
         first, count = self._num_sentences, len(sources)
         assert (first + count) * beam_size <= self._max_rows
         assert first == 0 or beam_size == self._beam_size
-        lengths = np.fromiter(map(len, sources), np.int64, count)
-        is_listed = np.array(shortlist or [False] * count)
-        lists = self._draw_up_lists(sources, is_listed)
-        groups = groups_by_length(lengths)
-        encoded = [(group, self._encode(sources, lists, group)) for group in groups]
+        is_listed = np.array(shortlist if shortlist and self._shortlists else [False] * count)
+        lists = self._encoder.lists(sources, is_listed)
+        groups = self._encoder.encode(sources, lists)
         if first == 0:
-            self._beam_size = beam_size
-            self._ancestry = Ancestry(self._max_rows // beam_size, beam_size)
-            self._fit("target", _FIRST_TARGET_EXTENT)
+            self._begin(beam_size)
         self._ancestry.append(first, count)
-        self._lengths[first : first + count] = lengths
-        self._is_listed[first : first + count] = is_listed
-        self._list_lengths[first : first + count] = [len(ids) for ids in lists]
-        longest = int(self._lengths[: first + count].max())
-        self._fit("source", _round_up(longest, _SOURCE_MULTIPLE))
+        self._facts[:, first : first + count] = (
+            [len(source) for source in sources],
+            is_listed,
+            [len(ids) for ids in lists],
+            [0] * count,
+        )
+        longest_source, _, longest_list, _ = self._facts[:, : first + count].max(axis=1).tolist()
+        self._fit("source", round_up(longest_source, _SOURCE_MULTIPLE))
         if self._shortlists:
-            longest = max(1, int(self._list_lengths[: first + count].max()))
-            self._fit("shortlist", _round_up(longest, _SHORTLIST_MULTIPLE))
-        for group, outputs in encoded:
+            self._fit("shortlist", round_up(max(1, longest_list), SHORTLIST_MULTIPLE))
+        for group, outputs in groups:
             self._write(first + group, outputs)
-        self._num_sentences = first + count
+        self._set_size(first + count)
 
     def step(
         self,
@@ -110,92 +122,88 @@ class OnnxModel:
         tokens before each. Attention is (rows, heads, source extent), zero behind each source's
         length.
         """
-        if positions.max() >= self._extents["target"]:
-            self._fit("target", max(2 * self._extents["target"], int(positions.max()) + 1))
-        shape = Shape(
-            sentences=self._num_sentences,
-            beams=self._beam_size,
-            source=self._extents["source"],
-            target=self._extents["target"],
-            shortlist=self._extents.get("shortlist", 0),
-            candidates=min(num_candidates, self._graphs.manifest.vocabulary_size),
-            attention=attention,
-            full=full,
-            listed=False,
-            swapped=self._swapped,
-        )
-        output = self._choose(shape, tokens, positions)
-        self._last_step = shape, tokens, positions
-        self._ancestry.step(positions)
-        self._state, self._next = self._next, self._state
-        # Where every state is written in place there is only one arrangement to bind.
-        self._swapped ^= self._state != self._next
+        last, extent = int(positions.max()), self._extents["target"]
+        if last >= extent:
+            self._fit("target", max(2 * extent, last + 1))
+        self._last_step = _Asked(tokens, positions, num_candidates, attention, full)
+        output = self._choose(self._last_step)
+        self._used[: self._num_sentences] = positions[:: self._beam_size] + 1
+        self._swap()
         return output
 
     def more(self, num_candidates: int) -> StepOutput:
         """The last step again, which read what is still there, with more candidates."""
-        shape, tokens, positions = self._last_step
-        size = self._graphs.manifest.vocabulary_size
-        self._state, self._next = self._next, self._state
+        self._swap()
         try:
-            more = shape._replace(candidates=min(num_candidates, size))
-            return self._choose(more, tokens, positions)
+            return self._choose(self._last_step._replace(num_candidates=num_candidates))
         finally:
-            self._state, self._next = self._next, self._state
+            self._swap()
 
     def reorder(self, rows: npt.NDArray[np.int64]) -> None:
         """Row i continues what row `rows[i]` was; sentences past the end are dropped.
 
         rows (sentences * beams,): the beams of a new sentence all come from one old sentence.
         """
-        beam_size = self._beam_size
-        moves, copies = Moves.of(rows), self._ancestry.reorder(rows)
+        moves = Moves.of(rows)
+        if len(moves.to):
+            self._move_state(rows, moves)
+            self._move_sentences(Moves.of(rows[:: self._beam_size] // self._beam_size))
+        self._set_size(len(rows) // self._beam_size)
+
+    def _begin(self, beam_size: int) -> None:
+        """Makes ready for the first rows."""
+        if beam_size != self._beam_size:
+            self._beam_size = beam_size
+            self._ancestry = Ancestry(self._max_rows // beam_size, beam_size)
+        self._fit("target", _FIRST_TARGET_EXTENT)
+
+    def _set_size(self, num_sentences: int) -> None:
+        self._num_sentences = num_sentences
+        self._num_listed = int(np.count_nonzero(self._is_listed[:num_sentences]))
+
+    def _swap(self) -> None:
+        """Lets what was written be read next."""
+        if self._swaps:
+            self._state, self._next = self._next, self._state
+            self._swapped = not self._swapped
+
+    def _move_state(self, rows: npt.NDArray[np.int64], moves: Moves) -> None:
+        caches = [state for state in self._state if "target" in state.axes]
         for state in self._state:
-            if "target" in state.axes:
-                state.copy(copies)
-            else:
+            if state not in caches:
                 state.move(moves)
-        moves = Moves.of(rows[::beam_size] // beam_size)
-        for memory in self._memory:
-            memory.move(moves)
-        if self._lists:
-            self._lists.move(moves)
-        for of_sentence in (self._lengths, self._is_listed, self._list_lengths):
-            of_sentence[moves.to] = of_sentence[moves.origin]
-        self._num_sentences = len(rows) // beam_size
+        if self._beam_size == 1:
+            for cache in caches:
+                cache.move_up_to(moves, self._used[moves.origin])
+        elif caches:
+            copies = self._ancestry.reorder(rows, self._used[: self._num_sentences])
+            cells = {layout: copies.cells(*layout) for layout in {each.layout for each in caches}}
+            for cache in caches:
+                cache.copy(*cells[cache.layout])
+
+    def _move_sentences(self, moves: Moves) -> None:
+        if len(moves.to):
+            for memory in self._of_sentences:
+                memory.move(moves)
+            self._facts[:, moves.to] = self._facts[:, moves.origin]
 
     def _buffer(self, spec: TensorSpec) -> RowBuffer:
         return RowBuffer(spec, self._max_rows, self._max_extents)
 
-    def _draw_up_lists(
-        self, sources: Sequence[Sequence[int]], is_listed: npt.NDArray[np.bool_]
-    ) -> list[Indices]:
-        """Of each source, its own words; none if it has no list."""
-        lists = [np.zeros(0, np.int64)] * len(sources)
-        listed = np.flatnonzero(is_listed).tolist()
-        if self._shortlists and listed:
-            drawn_up = self._shortlists.draw_up([sources[index] for index in listed])
-            for index, ids in zip(listed, drawn_up, strict=True):
-                lists[index] = ids
-        return lists
-
-    def _choose(
-        self, shape: Shape, tokens: npt.NDArray[np.int64], positions: npt.NDArray[np.int32]
-    ) -> StepOutput:
+    def _choose(self, asked: _Asked) -> StepOutput:
         """Each sentence's candidates: from its list, or from the whole vocabulary.
 
         A step changes nothing that it reads, so that sentences of both kinds can live together:
         they take two.
         """
-        is_listed = self._is_listed[: shape.sentences]
-        if self._shortlists is None or not is_listed.any():
-            return self._run(shape, tokens, positions)
-        if is_listed.all() and not shape.full:
-            return self._run(shape._replace(listed=True), tokens, positions)
-        whole = self._run(shape, tokens, positions)
+        if not self._num_listed:
+            return self._run(asked)
+        if self._num_listed == self._num_sentences and not asked.full:
+            return self._run(asked, listed=True)
+        whole = self._run(asked)
         whole = replace(whole, log_probs=whole.log_probs.copy(), ids=whole.ids.copy())
-        rows = np.repeat(is_listed, shape.beams)
-        listed = self._run(shape._replace(listed=True, full=False), tokens, positions)
+        rows = self._is_listed[: self._num_sentences].astype(np.bool_).repeat(self._beam_size)
+        listed = self._run(asked._replace(full=False), listed=True)
         width = listed.ids.shape[1]  # a list may hold fewer words than candidates were asked for
         whole.log_probs[rows], whole.ids[rows] = -np.inf, self.start_id
         whole.log_probs[rows, :width], whole.ids[rows, :width] = (
@@ -204,17 +212,14 @@ class OnnxModel:
         )
         return whole
 
-    def _run(
-        self, shape: Shape, tokens: npt.NDArray[np.int64], positions: npt.NDArray[np.int32]
-    ) -> StepOutput:
-        if shape.listed:
-            shape = self._within_lists(shape)
+    def _run(self, asked: _Asked, *, listed: bool = False) -> StepOutput:
+        shape = self._shape(asked, listed)
         call = self._calls.call(shape, self._memory + self._state, self._next)
-        call.tokens[...] = tokens
-        call.positions[...] = positions
+        call.tokens[:] = asked.tokens
+        call.positions[:] = asked.positions
         self._graphs.step.run_with_iobinding(call.binding)
         ids = call.ids
-        if shape.listed:
+        if listed:
             assert self._shortlists is not None and self._lists is not None
             lists = self._lists.read(shape.sentences)
             ids = self._shortlists.ids_at(call.ids, lists, shape.beams)
@@ -222,11 +227,23 @@ class OnnxModel:
         weights = None if call.attention is None else call.attention[:, self._heads]
         return StepOutput(call.log_probs, ids, weights, call.full_log_probs)
 
-    def _within_lists(self, shape: Shape) -> Shape:
-        """The shape with no more candidates than there are places on a list."""
-        assert self._shortlists is not None
-        places = len(self._shortlists.common) + shape.shortlist
-        return shape._replace(candidates=min(shape.candidates, places))
+    def _shape(self, asked: _Asked, listed: bool) -> Shape:
+        num_places = self._graphs.manifest.vocabulary_size  # to choose from
+        if listed:
+            assert self._shortlists is not None
+            num_places = len(self._shortlists.common) + self._extents["shortlist"]
+        return Shape(
+            sentences=self._num_sentences,
+            beams=self._beam_size,
+            source=self._extents["source"],
+            target=self._extents["target"],
+            shortlist=self._extents.get("shortlist", 0),
+            candidates=min(asked.num_candidates, num_places),
+            attention=asked.attention,
+            full=asked.full,
+            listed=listed,
+            swapped=self._swapped,
+        )
 
     def _rule_out_padding(self, log_probs: Array, ids: Indices) -> None:
         """What is no word, which comes last, can't follow, whatever stands in for it."""
@@ -236,26 +253,9 @@ class OnnxModel:
             log_probs[ids == padding] = -np.inf
             ids[ids == padding] = self.start_id
 
-    def _encode(
-        self, sources: Sequence[Sequence[int]], lists: Sequence[Indices], group: Indices
-    ) -> dict[str, Array]:
-        """The encoder's outputs by name, a row for each of `sources[group]`."""
-        chosen = [sources[index] for index in group]
-        lengths = np.fromiter(map(len, chosen), np.int64, len(chosen))
-        ids = np.zeros((len(chosen), int(lengths.max())), np.int64)
-        for row, source in zip(ids, chosen, strict=True):
-            row[: len(source)] = source
-        encoder = self._graphs.encoder
-        names = [output.name for output in encoder.get_outputs()]
-        feeds = {"source_ids": ids, "source_lengths": lengths}
-        if self._shortlists:
-            feeds[LIST_IDS] = self._shortlists.padded([lists[index] for index in group])
-        outputs = dict(zip(names, encoder.run(names, feeds), strict=True))
-        return outputs | {name: feeds[name] for name in (LIST_IDS,) if name in feeds}
-
     def _write(self, sentences: Indices, outputs: Mapping[str, Array]) -> None:
         """Puts encoder outputs into the rows of `sentences`, once for every beam of a state."""
-        for buffer in (*self._memory, *self._state, *filter(None, [self._lists])):
+        for buffer in (*self._of_sentences, *self._state):
             if buffer.name in outputs:
                 values, to = outputs[buffer.name], sentences
                 if buffer.per_row:
@@ -270,7 +270,7 @@ class OnnxModel:
         if extent == self._extents[axis_name]:
             return
         self._extents[axis_name] = extent
-        for buffer in {*self._memory, *self._state, *self._next, *filter(None, [self._lists])}:
+        for buffer in self._buffers:
             if axis_name in buffer.axes:
                 num_rows = self._num_sentences * (self._beam_size if buffer.per_row else 1)
                 buffer.resize(axis_name, extent, num_rows)
@@ -279,14 +279,10 @@ class OnnxModel:
 def _max_extents(graphs: Graphs) -> dict[str, int]:
     limits = graphs.manifest.limits
     extents = {
-        "source": _round_up(limits.max_source_tokens, _SOURCE_MULTIPLE),
+        "source": round_up(limits.max_source_tokens, _SOURCE_MULTIPLE),
         "target": limits.max_target_tokens,
     }
     if graphs.shortlists:
         longest = graphs.shortlists.max_length(limits.max_source_tokens)
-        extents["shortlist"] = _round_up(longest, _SHORTLIST_MULTIPLE)
+        extents["shortlist"] = round_up(longest, SHORTLIST_MULTIPLE)
     return extents
-
-
-def _round_up(length: int, multiple: int) -> int:
-    return -(-length // multiple) * multiple

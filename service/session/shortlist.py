@@ -22,6 +22,9 @@ _MAX_WORDS = 96
 _MIN_WORDS_PER_PIECE = 6
 """Of a sentence so long that a fair share of `_MAX_WORDS` would be less."""
 
+SHORTLIST_MULTIPLE = 32
+"""Lists are padded to multiples of it: few lengths, and rows that mostly need no other padding."""
+
 
 class Shortlists:
     """Draws up lists. What is padding has the id `padding`, which is no piece."""
@@ -46,23 +49,20 @@ class Shortlists:
 
     def draw_up(self, sources: Sequence[Sequence[int]]) -> list[Indices]:
         """The ids of each source's own list, ascending, without the common ones."""
-        lengths = np.fromiter(map(len, sources), np.int64, len(sources))
-        rows = np.repeat(np.arange(len(sources)), lengths)
-        pieces = np.fromiter((piece for source in sources for piece in source), np.int64, len(rows))
-        shares = np.maximum(_MAX_WORDS // np.maximum(lengths, 1), _MIN_WORDS_PER_PIECE)
-        width = self._candidates.shape[1]
-        words = self._candidates[pieces]
-        words[np.arange(width) >= shares[rows, None]] = self.padding
-        is_listed = np.zeros((len(sources), self.padding + 1), np.bool_)
-        is_listed[rows[:, None], words] = True
-        is_listed[:, self.padding] = False
-        found = np.flatnonzero(is_listed)
-        ends = np.searchsorted(found, np.arange(1, len(sources)) * is_listed.shape[1])
-        return np.split(found % is_listed.shape[1], ends)
+        return [*map(self._draw_up, sources)]
+
+    def _draw_up(self, source: Sequence[int]) -> Indices:
+        share = max(_MAX_WORDS // max(len(source), 1), _MIN_WORDS_PER_PIECE)
+        words = np.sort(self._candidates.take(source, axis=0)[:, :share], axis=None)
+        is_first = words != self.padding
+        is_first[1:] &= words[1:] != words[:-1]
+        ids: Indices = words[is_first].astype(np.int64)
+        return ids
 
     def padded(self, lists: Sequence[Indices]) -> Indices:
-        """(lists, length of the longest), at least one word wide."""
-        table = np.full((len(lists), max(1, *map(len, lists))), self.padding)
+        """(lists, length of the longest or more), at least one word wide."""
+        longest = max(1, *map(len, lists))
+        table = np.full((len(lists), round_up(longest, SHORTLIST_MULTIPLE)), self.padding)
         for row, ids in zip(table, lists, strict=True):
             row[: len(ids)] = ids
         return table
@@ -76,7 +76,11 @@ class Shortlists:
         """
         num_common = len(self.common)
         ids: npt.NDArray[np.int64] = self.common.take(places, mode="clip")
-        rows, ranks = (places >= num_common).nonzero()
-        if len(rows):
-            ids[rows, ranks] = lists[rows // beam_size, places[rows, ranks] - num_common]
+        own = (places >= num_common).nonzero()
+        if len(own[0]):
+            ids[own] = lists[own[0] // beam_size, places[own] - num_common]
         return ids
+
+
+def round_up(length: int, multiple: int) -> int:
+    return -(-length // multiple) * multiple

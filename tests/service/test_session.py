@@ -233,10 +233,20 @@ def test_a_cache_copies_single_positions() -> None:
     cache = RowBuffer(TensorSpec("cache", ("sentence * beam", 2, "target", 3)), 4, {"target": 8})
     cache.resize("target", 4, 0)
     cache.write(np.arange(3), values := rows(3, 4))
-    cache.copy(Copies(np.array([0, 1, 1]), np.array([1, 0, 2]), np.array([3, 3, 0])))
+    copies = Copies(np.array([0, 1, 1]), np.array([1, 0, 2]), np.array([3, 3, 0]))
+    cache.copy(*copies.cells(*cache.layout))
     np.testing.assert_array_equal(cache.read(3)[0, :, 3], values[1, :, 3])
     np.testing.assert_array_equal(cache.read(3)[1, :, [3, 0]], [values[0, :, 3], values[2, :, 0]])
     np.testing.assert_array_equal(cache.read(3)[:, :, 1:3], values[:, :, 1:3])
+
+
+def test_a_cache_moves_no_more_of_a_row_than_is_in_use() -> None:
+    cache = RowBuffer(TensorSpec("cache", ("sentence * beam", 2, "target", 3)), 4, {"target": 8})
+    cache.resize("target", 4, 0)
+    cache.write(np.arange(4), values := rows(4, 4))
+    cache.move_up_to(Moves.of(np.array([0, 3])), np.array([2]))
+    np.testing.assert_array_equal(cache.read(2)[1, :, :2], values[3, :, :2])
+    np.testing.assert_array_equal(cache.read(2)[1, :, 2:], values[1, :, 2:])
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
@@ -246,21 +256,20 @@ def test_copying_what_beams_do_not_share_is_copying_everything(beam_size: int) -
     ancestry = Ancestry(5, beam_size)
     cells = np.zeros((5 * beam_size, 30), np.int64)
     expected = cells[:0]
-    positions = np.zeros(0, np.int32)
+    positions = np.zeros(0, np.int64)
     for token in range(1, 30):
         count = len(expected) // beam_size
         newcomers = int(rng.integers(0, 6 - count))
         ancestry.append(count, newcomers)
         expected = np.concatenate([expected, np.zeros((newcomers * beam_size, 30), np.int64)])
-        positions = np.concatenate([positions, np.zeros(newcomers * beam_size, np.int32)])
+        positions = np.concatenate([positions, np.zeros(newcomers * beam_size, np.int64)])
         if not len(expected):
             continue
         everyone = np.arange(len(expected))
         expected[everyone, positions] = cells[everyone, positions] = 100 * token + everyone
-        ancestry.step(positions)
         staying = rng.permutation(len(expected) // beam_size)[: rng.integers(1, 6)]
         order = (staying[:, None] * beam_size + rng.integers(0, beam_size, (1, beam_size))).ravel()
-        copies = ancestry.reorder(order)
+        copies = ancestry.reorder(order, positions[::beam_size] + 1)
         cells[copies.to, copies.places] = cells[copies.origin, copies.places]
         expected, positions = expected[order], positions[order] + 1
         for row, used in enumerate(positions):
