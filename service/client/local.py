@@ -1,13 +1,19 @@
 """Translating in this process: bundles from a directory, no server and no network."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Generator, Iterable, Iterator
+from concurrent.futures import wait
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from service.catalog import Catalog
+from service.client.exchange import LocalCall
+from service.client.remote import outcomes
+from service.client.streaming import DEFAULT_MAX_UNANSWERED, check_unanswered, exchanged
 from service.config import ServerConfig
+from service.errors import TranslationError
 from service.pb import translation_pb2 as pb
 from service.rpc import RequestLimits, TranslationServicer
 
@@ -27,7 +33,10 @@ class LocalClient:
         self._thread = Thread(target=self._loop.run_forever, name="local-client", daemon=True)
         self._thread.start()
         self._catalog = Catalog(config)
-        self._servicer = TranslationServicer(self._catalog, RequestLimits.of(config))
+        self._closing = asyncio.Event()
+        self._streams: WeakSet[LocalCall] = WeakSet()
+        limits = RequestLimits.of(config)
+        self._servicer = TranslationServicer(self._catalog, limits, self._closing)
         try:
             self._result(self._catalog.load())
         except BaseException:
@@ -42,11 +51,33 @@ class LocalClient:
 
     def close(self) -> None:
         """Ends what is in flight with Unavailable."""
+        self._loop.call_soon_threadsafe(self._closing.set)
         self._result(self._catalog.close())
+        wait([stream.done for stream in self._streams])
         self._end_loop()
 
     def translate(self, request: pb.TranslateRequest) -> pb.TranslateResponse:
         return self._result(self._servicer.translate(request))
+
+    def translate_stream(
+        self,
+        segments: Iterable[pb.Segment],
+        settings: pb.TranslateStreamSettings | None = None,
+        *,
+        max_unanswered: int = DEFAULT_MAX_UNANSWERED,
+        timeout_seconds: float | None = None,
+    ) -> Generator[tuple[str, pb.Translation | TranslationError], None, None]:
+        """As `Client.translate_stream`."""
+        check_unanswered(max_unanswered)
+
+        def call(requests: Iterator[pb.TranslateStreamRequest]) -> LocalCall:
+            run = self._servicer.translate_stream
+            stream = LocalCall(self._loop, run, timeout_seconds, requests)
+            self._streams.add(stream)
+            return stream
+
+        settings = settings or pb.TranslateStreamSettings()
+        return outcomes(exchanged(call, settings, segments, max_unanswered))
 
     def score(self, request: pb.ScoreRequest) -> pb.ScoreResponse:
         return self._result(self._servicer.score(request))

@@ -12,14 +12,12 @@ from google.rpc.status_pb2 import Status
 
 from service import errors
 from service.client.access import PLAINTEXT, Access
-from service.client.streaming import exchanged
+from service.client.streaming import DEFAULT_MAX_UNANSWERED, check_unanswered, exchanged
 from service.config import DEFAULT_ADDRESS
 from service.pb import translation_pb2 as pb
 from service.pb.translation_pb2_grpc import TranslationServiceStub
 
 DEFAULT_TIMEOUT_SECONDS = 60.0
-# Segments that keep a server busy, and about as many as it accepts at once by default.
-DEFAULT_MAX_UNANSWERED = 256
 _OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 _ERRORS: dict[str, type[errors.TranslationError]] = {
     error.status: error
@@ -80,20 +78,23 @@ class Client:
         Segments are taken on another thread, only as many as `max_unanswered` ahead of the answers.
         Leaving the loop, or closing the iterator, cancels the rest. What ends the whole stream is
         raised; after Unavailable, segments without an answer may be sent again in another stream.
-        timeout_seconds: of the whole stream.
+        timeout_seconds: of the whole stream. Raises InvalidArgument if `max_unanswered` is below 1.
         """
-        access = self._access
+        check_unanswered(max_unanswered)
         method = partial(
-            self._stub.TranslateStream, timeout=timeout_seconds, metadata=access.metadata
+            self._stub.TranslateStream, timeout=timeout_seconds, metadata=self._access.metadata
         )
-        settings = settings or pb.TranslateStreamSettings()
+        return self._streamed(
+            exchanged(method, settings or pb.TranslateStreamSettings(), segments, max_unanswered)
+        )
+
+    def _streamed(
+        self, exchange: Generator[pb.TranslateStreamResponse, None, None]
+    ) -> Generator[tuple[str, pb.Translation | errors.TranslationError], None, None]:
         try:
-            with closing(exchanged(method, settings, segments, max_unanswered)) as answers:
-                for answer in answers:
-                    failed = answer.HasField("error")
-                    yield answer.id, _error(answer.error) if failed else answer.translation
+            yield from outcomes(exchange)
         except grpc.RpcError as error:
-            reraise(error, self._address, access)
+            reraise(error, self._address, self._access)
 
     def score(self, request: pb.ScoreRequest) -> pb.ScoreResponse:
         response: pb.ScoreResponse = self._call(self._stub.Score, request)
@@ -120,9 +121,19 @@ def reraise(error: Any, address: str, access: Access) -> NoReturn:
     raise _named(code.name, message) from None
 
 
-def _error(status: Status) -> errors.TranslationError:
-    """What became of a segment."""
-    return _named(Code.Name(status.code), status.message)
+def outcomes(
+    exchange: Generator[pb.TranslateStreamResponse, None, None],
+) -> Generator[tuple[str, pb.Translation | errors.TranslationError], None, None]:
+    """The id of each segment, and what became of it."""
+    with closing(exchange) as answers:
+        for answer in answers:
+            yield answer.id, _outcome(answer)
+
+
+def _outcome(answer: pb.TranslateStreamResponse) -> pb.Translation | errors.TranslationError:
+    if answer.HasField("error"):
+        return _named(Code.Name(answer.error.code), answer.error.message)
+    return answer.translation
 
 
 def _named(code: str, message: str) -> errors.TranslationError:

@@ -4,10 +4,19 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from threading import Semaphore
 from typing import Any
 
+from service.errors import InvalidArgument
 from service.pb import translation_pb2 as pb
 
+# Segments that keep a server busy, and about as many as it accepts at once by default.
+DEFAULT_MAX_UNANSWERED = 256
 # Call of an rpc whose messages are streamed in both directions.
 _Method = Callable[[Iterator[pb.TranslateStreamRequest]], Any]
+
+
+def check_unanswered(max_unanswered: int) -> None:
+    """Raises InvalidArgument for a stream that nothing could be sent on."""
+    if max_unanswered < 1:
+        raise InvalidArgument(f"max_unanswered is {max_unanswered}; it must be at least 1")
 
 
 def exchanged(

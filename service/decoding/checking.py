@@ -121,7 +121,7 @@ def _of_hypotheses(options: "DecodingOptions") -> Iterator[str]:
             "raise patience or ask for fewer"
         )
     if options.attention_heads and not options.attention:
-        yield "attention_heads is set but attention is not, which is their mean; ask for both"
+        yield "attention_heads is set without attention, which is their mean; ask for both"
 
 
 def _of_lengths(options: "DecodingOptions") -> Iterator[str]:

@@ -22,6 +22,17 @@ class LongSentences(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     LONG_SENTENCES_SPLIT: _ClassVar[LongSentences]
     LONG_SENTENCES_REFUSE: _ClassVar[LongSentences]
 
+class KeptKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    KEPT_KIND_UNSPECIFIED: _ClassVar[KeptKind]
+    KEPT_KIND_PLACEHOLDER: _ClassVar[KeptKind]
+    KEPT_KIND_ADDRESS: _ClassVar[KeptKind]
+    KEPT_KIND_NUMBER: _ClassVar[KeptKind]
+    KEPT_KIND_TAG: _ClassVar[KeptKind]
+    KEPT_KIND_SPAN: _ClassVar[KeptKind]
+    KEPT_KIND_TERM: _ClassVar[KeptKind]
+    KEPT_KIND_UNKNOWN: _ClassVar[KeptKind]
+
 class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     FINISH_REASON_UNSPECIFIED: _ClassVar[FinishReason]
@@ -47,6 +58,14 @@ PROTECTED_KIND_TAG: ProtectedKind
 LONG_SENTENCES_UNSPECIFIED: LongSentences
 LONG_SENTENCES_SPLIT: LongSentences
 LONG_SENTENCES_REFUSE: LongSentences
+KEPT_KIND_UNSPECIFIED: KeptKind
+KEPT_KIND_PLACEHOLDER: KeptKind
+KEPT_KIND_ADDRESS: KeptKind
+KEPT_KIND_NUMBER: KeptKind
+KEPT_KIND_TAG: KeptKind
+KEPT_KIND_SPAN: KeptKind
+KEPT_KIND_TERM: KeptKind
+KEPT_KIND_UNKNOWN: KeptKind
 FINISH_REASON_UNSPECIFIED: FinishReason
 FINISH_REASON_END_OF_SENTENCE: FinishReason
 FINISH_REASON_LENGTH_LIMIT: FinishReason
@@ -180,7 +199,7 @@ class TranslateStreamResponse(_message.Message):
     def __init__(self, id: _Optional[str] = ..., translation: _Optional[_Union[Translation, _Mapping]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ...) -> None: ...
 
 class Translation(_message.Message):
-    __slots__ = ("translated_text", "model", "model_version", "source_language_code", "target_language_code", "detected_language_code", "detection_confidence", "sentences", "passed_through")
+    __slots__ = ("translated_text", "model", "model_version", "source_language_code", "target_language_code", "detected_language_code", "detection_confidence", "sentences", "passed_through", "kept_spans")
     TRANSLATED_TEXT_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     MODEL_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -190,6 +209,7 @@ class Translation(_message.Message):
     DETECTION_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     SENTENCES_FIELD_NUMBER: _ClassVar[int]
     PASSED_THROUGH_FIELD_NUMBER: _ClassVar[int]
+    KEPT_SPANS_FIELD_NUMBER: _ClassVar[int]
     translated_text: str
     model: str
     model_version: str
@@ -199,7 +219,18 @@ class Translation(_message.Message):
     detection_confidence: float
     sentences: _containers.RepeatedCompositeFieldContainer[Sentence]
     passed_through: bool
-    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., passed_through: _Optional[bool] = ...) -> None: ...
+    kept_spans: _containers.RepeatedCompositeFieldContainer[KeptSpan]
+    def __init__(self, translated_text: _Optional[str] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., passed_through: _Optional[bool] = ..., kept_spans: _Optional[_Iterable[_Union[KeptSpan, _Mapping]]] = ...) -> None: ...
+
+class KeptSpan(_message.Message):
+    __slots__ = ("source", "target", "kind")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    source: Span
+    target: Span
+    kind: KeptKind
+    def __init__(self, source: _Optional[_Union[Span, _Mapping]] = ..., target: _Optional[_Union[Span, _Mapping]] = ..., kind: _Optional[_Union[KeptKind, str]] = ...) -> None: ...
 
 class Sentence(_message.Message):
     __slots__ = ("source", "target", "source_token_count", "hypotheses", "is_part", "passed_through")

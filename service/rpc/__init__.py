@@ -15,12 +15,14 @@ from service.rpc.limits import RequestLimits
 from service.rpc.reflection import REFLECTION_SERVICES, add_reflection
 from service.rpc.request_log import RequestInterceptor
 from service.rpc.servicer import TRANSLATION_SERVICE, TranslationServicer, add_translation
+from service.rpc.streaming import Exchange
 
 __all__ = [
     "ADMIN_SERVICE",
     "HEALTH_SERVICE",
     "REFLECTION_SERVICES",
     "TRANSLATION_SERVICE",
+    "Exchange",
     "Health",
     "MetricsInterceptor",
     "RequestInterceptor",

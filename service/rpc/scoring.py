@@ -4,7 +4,12 @@ import asyncio
 
 from service.catalog import Catalog, held
 from service.pb import translation_pb2 as pb
-from service.rpc.convert import pairs_from_message, ranking_from_message, scores_bytes
+from service.rpc.convert import (
+    in_callers_words,
+    pairs_from_message,
+    ranking_from_message,
+    scores_bytes,
+)
 from service.rpc.limits import RequestLimits
 from service.rpc.request_log import note_contents, note_scores
 from service.translator import MAX_INLINE_BYTES, pair_bytes
@@ -27,7 +32,8 @@ async def score(
     with held([model]):
         translator = model.translator
         ranking = ranking_from_message(request, translator.default_options)
-        scores = await translator.score_async(pairs, ranking, deadline, max_bytes)
+        with in_callers_words():
+            scores = await translator.score_async(pairs, ranking, deadline, max_bytes)
         note_scores(translator.manifest, scores)
         if sum(map(pair_bytes, scores)) <= MAX_INLINE_BYTES:
             return scores_bytes(scores, translator.manifest, max_bytes)

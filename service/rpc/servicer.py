@@ -18,6 +18,7 @@ from service.pb import translation_pb2 as pb
 from service.rpc.convert import (
     Answer,
     extras_from_message,
+    in_callers_words,
     model_to_message,
     response_bytes,
 )
@@ -27,7 +28,7 @@ from service.rpc.request_log import note_answers, note_contents
 from service.rpc.scoring import score
 from service.rpc.shares import Share, leased
 from service.rpc.status import abort
-from service.rpc.streaming import Stream
+from service.rpc.streaming import Exchange, Stream
 from service.text.detection import LanguageDetector
 from service.translator import MAX_INLINE_BYTES, TextOptions, least_bytes
 
@@ -54,8 +55,7 @@ class TranslationServicer:
         return await answered(self._translate(request, context.time_remaining()), context)
 
     async def TranslateStream(self, requests: object, context: _Context) -> None:
-        stream = Stream(context, self._catalog, self._limits, self._detector, self._closing)
-        await answered(stream.run(), context)
+        await answered(self.translate_stream(context), context)
 
     async def Score(self, request: pb.ScoreRequest, context: _Context) -> bytes:
         return await answered(self._score(request, context.time_remaining()), context)
@@ -69,6 +69,11 @@ class TranslationServicer:
     ) -> pb.TranslateResponse:
         """`Translate` without gRPC, within `remaining` seconds; raises TranslationError."""
         return pb.TranslateResponse.FromString(await self._translate(request, remaining))
+
+    async def translate_stream(self, exchange: Exchange) -> None:
+        """`TranslateStream` without gRPC; raises TranslationError."""
+        arguments = self._catalog, self._limits, self._detector, self._closing
+        await Stream(exchange, *arguments).run()
 
     async def score(
         self, request: pb.ScoreRequest, remaining: float | None = None
@@ -143,14 +148,14 @@ async def _translated(
 ) -> dict[int, Answer]:
     """The translations of a share, by their place in the request."""
     translator = share.model.translator
-    options = await options_for(request.options, request, translator)
-    translations = await translator.translate_async(
-        [request.contents[index] for index in share.indices],
-        options,
-        deadline,
-        text_options.for_texts(share.indices),
-        max_answer_bytes,
-        extras_from_message(request),
-    )
+    with in_callers_words():
+        translations = await translator.translate_async(
+            [request.contents[index] for index in share.indices],
+            await options_for(request.options, request, translator),
+            deadline,
+            text_options.for_texts(share.indices),
+            max_answer_bytes,
+            extras_from_message(request),
+        )
     answers = map(Answer, translations, itertools.repeat(translator), share.detections)
     return dict(zip(share.indices, answers, strict=True))

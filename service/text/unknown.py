@@ -59,7 +59,7 @@ def _hide(writer: Rewriter, text: str, run: Span, name: str) -> Part:
     after = " " * (end < len(text) and is_word_character(text[end]))
     first, last = writer.replace(end, before + name + after)
     place = first + len(before), last - len(after)
-    return Part(Kind.SPAN, start, end, text[start:end], name, place)
+    return Part(Kind.UNKNOWN, start, end, text[start:end], name, place)
 
 
 def _matters(text: str, index: int, unknown: Set[int]) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from service.decoding import FinishReason
 from service.text import Token
 from service.text.alignment import Alignment
+from service.text.protect import RestoredPart
 
 END_OF_SENTENCE: Final = "</s>"
 
@@ -58,6 +59,7 @@ class TranslatedHypothesis(NamedTuple):
     token_count: target tokens, with the end of the sentence if the model chose it.
     attention: None unless `DecodingOptions.attention` asked for it.
     alignment, token_scores: None unless `Extras` asked for them; spans of words as of tokens.
+    kept: what came out as it was, or as a term's translation, in the order of the text.
     """
 
     text: str
@@ -68,10 +70,11 @@ class TranslatedHypothesis(NamedTuple):
     attention: Attention | None = None
     alignment: Alignment | None = None
     token_scores: TokenScores | None = None
+    kept: tuple[RestoredPart, ...] = ()
 
     def moved(self, begin: int) -> "TranslatedHypothesis":
         """The same where it begins so many characters later."""
-        if not (begin and (self.attention or self.alignment or self.token_scores)):
+        if not (begin and (self.attention or self.alignment or self.token_scores or self.kept)):
             return self
         attention, scores = self.attention, self.token_scores
         if attention:
@@ -80,7 +83,10 @@ class TranslatedHypothesis(NamedTuple):
         if scores:
             scores = replace(scores, tokens=_moved(scores.tokens, begin))
         alignment = self.alignment.moved(0, begin) if self.alignment else None
-        return self._replace(attention=attention, alignment=alignment, token_scores=scores)
+        kept = tuple(part.moved(0, begin) for part in self.kept)
+        return self._replace(
+            attention=attention, alignment=alignment, token_scores=scores, kept=kept
+        )
 
 
 class SentenceResult(NamedTuple):
@@ -104,10 +110,15 @@ class SentenceResult(NamedTuple):
 
 
 class Translation(NamedTuple):
-    """The translation of one text; one without sentences passed through, and is the text itself."""
+    """The translation of one text; one without sentences passed through, and is the text itself.
+
+    kept: what came out as it was, or as a term's translation, in the order of the translation; of
+        a text that passed through, nothing is named.
+    """
 
     text: str
     sentences: tuple[SentenceResult, ...] = ()
+    kept: tuple[RestoredPart, ...] = ()
 
     @property
     def passed_through(self) -> bool:

@@ -49,6 +49,7 @@ def hypothesis_bytes(hypotheses: Iterable[TranslatedHypothesis]) -> int:
         if alignment := hypothesis.alignment:
             num_messages = sum(map(len, (alignment.source_words, alignment.target_words)))
             size += num_messages * _TOKEN_BYTES
+        size += len(hypothesis.kept) * _TOKEN_BYTES
     return size
 
 

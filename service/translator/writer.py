@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from service.decoding import Hypothesis
 from service.text import Token, Tokenizer
 from service.text.alignment import Alignment, align
 from service.text.case import upper_case
-from service.text.protect import Decoded, Masked, restore
+from service.text.protect import Decoded, Masked, RestoredPart, restore
 from service.text.rewriting import Span
 from service.text.typography import with_no_break_spaces
 from service.translator.document import Unit
@@ -63,9 +64,12 @@ class Writer:
     def hypotheses(
         self, unit: Unit, results: Sequence[Hypothesis]
     ) -> tuple[TranslatedHypothesis, ...]:
-        """What was decoded of a unit, as text."""
+        """What was decoded of a unit, as text; without empty ones, if there are others."""
         source = None if self._is_simple(unit) else self._source_tokens(unit)
-        return tuple(self._hypothesis(unit, source, result) for result in results)
+        written = tuple(self._hypothesis(unit, source, result) for result in results)
+        if len(written) == 1:
+            return written
+        return tuple(each for each in written if each.text.strip()) or written
 
     def cost(self, unit: Unit, results: Sequence[Hypothesis]) -> int:
         """How much work `hypotheses` is: about a microsecond each."""
@@ -106,7 +110,7 @@ class Writer:
         if weights is None:
             weights = np.zeros((len(target), len(source)), np.float32)
         decoded = Decoded(self._polished(text), _spans(target), _spans(source), weights)
-        final = _put_back(unit, decoded)
+        final, kept = _put_back(unit, decoded)
         tokens, extras = _moved(target, final.target), self._extras
         return _named(final.text, result)._replace(
             attention=Attention(
@@ -118,6 +122,7 @@ class Writer:
             token_scores=TokenScores(tokens, result.token_log_probs)
             if extras.token_scores
             else None,
+            kept=kept,
         )
 
 
@@ -135,25 +140,27 @@ def _alignment(unit: Unit, final: Decoded) -> Alignment:
     return words.moved(start, 0)
 
 
-def _put_back(unit: Unit, decoded: Decoded) -> Decoded:
+def _put_back(unit: Unit, decoded: Decoded) -> tuple[Decoded, tuple[RestoredPart, ...]]:
     """What the model made of a unit, with all that was changed for it as the caller wants it.
 
-    Source spans index the text that the model read, then the caller's.
+    Source spans index the text that the model read, then the caller's. Also what was put back.
     """
+    kept = list[RestoredPart]()
     if unit.is_capitals:
         upper = upper_case(decoded.text)
         target = [upper.span(*span) for span in decoded.target]
         decoded = replace(decoded, text=upper.text, target=target)
     if unit.hidden:
-        decoded = _restored(unit.hidden, (0, len(unit.hidden.text)), decoded)
+        decoded = _restored(unit.hidden, (0, len(unit.hidden.text)), decoded, kept)
+    kept = [part.moved(unit.start, 0) for part in kept]
     source = [(start + unit.start, end + unit.start) for start, end in decoded.source]
     decoded = replace(decoded, source=source)
     if unit.document.masked:
-        decoded = _restored(unit.document.masked, (unit.start, unit.end), decoded)
+        decoded = _restored(unit.document.masked, (unit.start, unit.end), decoded, kept)
         # An empty span at an end of the sentence may stand behind a tag that is not its own.
         inside = [_within(unit.source_span, *span) for span in decoded.source]
         decoded = replace(decoded, source=inside)
-    return decoded
+    return decoded, tuple(sorted(kept, key=attrgetter("target")))
 
 
 def _within(bounds: Span, start: int, end: int) -> Span:
@@ -161,8 +168,22 @@ def _within(bounds: Span, start: int, end: int) -> Span:
     return min(max(start, low), high), max(min(end, high), low)
 
 
-def _restored(masked: Masked, sentence: Span, decoded: Decoded) -> Decoded:
+def _restored(
+    masked: Masked, sentence: Span, decoded: Decoded, kept: list[RestoredPart]
+) -> Decoded:
+    """The sentence with its parts; `kept` are those of before, and all in the end."""
     restored = restore(masked, sentence, decoded)
+    places = {part.source for part in restored.parts}
+    moved = (
+        replace(
+            part,
+            source=masked.source_span(*part.source),
+            target=restored.map.to_new(*part.target),
+        )
+        for part in kept
+    )
+    # What the model couldn't spell may have been a stand-in.
+    kept[:] = [*restored.parts, *(part for part in moved if part.source not in places)]
     return Decoded(
         restored.text,
         [restored.map.to_new(*span) for span in decoded.target],
@@ -193,7 +214,8 @@ def _translation(
 ) -> Translation:
     if not any(unit.ids for unit in units):
         return Translation(text)
-    parts, sentences = list[str](), list[SentenceResult]()
+    masked = units[0].document.masked
+    parts, sentences, kept = list[str](), list[SentenceResult](), list[RestoredPart]()
     position = length = 0
     for unit in units:
         start, end = unit.source_span
@@ -201,6 +223,10 @@ def _translation(
         between = text[position:start]
         target = hypotheses[0].text if hypotheses else text[start:end]
         begin = length + len(between)
+        moved = tuple(hypothesis.moved(begin) for hypothesis in hypotheses)
+        if masked:
+            kept += _copied(masked, position, start if moved else end, length)
+        kept += moved[0].kept if moved else ()
         position, length = end, begin + len(target)
         parts += between, target
         sentences.append(
@@ -208,11 +234,20 @@ def _translation(
                 source=(start, end),
                 target=(begin, length),
                 source_token_count=len(unit.ids),
-                hypotheses=tuple(hypothesis.moved(begin) for hypothesis in hypotheses),
+                hypotheses=moved,
                 is_part=unit.is_part,
             )
         )
-    return Translation("".join(parts) + text[position:], tuple(sentences))
+    if masked:
+        kept += _copied(masked, position, len(text), length)
+    return Translation("".join(parts) + text[position:], tuple(sentences), tuple(kept))
+
+
+def _copied(masked: Masked, start: int, end: int, place: int) -> Iterator[RestoredPart]:
+    """What is protected in a span of the source that was copied to a place of the translation."""
+    for kind, (first, last) in masked.hidden_in(start, end):
+        target = first - start + place, last - start + place
+        yield RestoredPart(kind, (first, last), target)
 
 
 def _spans(tokens: Iterable[Token]) -> list[Span]:

@@ -15,7 +15,7 @@ def put(path: Path, text: bytes) -> Path:
     """Writes a file, compressed as its name says, in two members if it can have them."""
     half = len(text) // 2
     changes: dict[str, _Change] = {".gz": gzip.compress, ".zst": zstd.compress}
-    compress = changes.get(path.suffix, bytes)
+    compress = changes.get(path.suffix.lower(), bytes)
     path.write_bytes(compress(text[:half]) + compress(text[half:]))
     return path
 
@@ -24,4 +24,4 @@ def text_of(path: Path) -> bytes:
     """What is in a file, decompressed as its name says."""
     data = path.read_bytes()
     changes: dict[str, _Change] = {".gz": gzip.decompress, ".zst": zstd.decompress}
-    return changes.get(path.suffix, bytes)(data)
+    return changes.get(path.suffix.lower(), bytes)(data)

@@ -9,6 +9,7 @@ from service.client.bulk.calls import Caller, Retries
 from service.client.bulk.formats import LineFault
 from service.errors import (
     DeadlineExceeded,
+    InvalidArgument,
     QueueFull,
     TranslationError,
     Unauthenticated,
@@ -62,6 +63,27 @@ def test_a_failure_that_names_no_text_is_narrowed_down_to_it(error: TranslationE
     expected = [text.upper() for text in TEXTS]
     expected[5] = f"fault: {error}"
     assert shown(outcomes) == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "may_pass"),
+    [
+        (DeadlineExceeded("slow"), True),
+        (WorkerFailed("hurt"), True),
+        (InvalidArgument("contents[0] is too much"), False),
+        (InvalidArgument("the answer has more than 9 bytes"), False),
+        (TranslationError("RESOURCE_EXHAUSTED: too large"), False),
+    ],
+)
+def test_what_is_no_fault_of_a_text_may_pass(error: TranslationError, may_pass: bool) -> None:
+    [fault] = Caller(Shouting(Failing(error)), pb.TranslateRequest()).outcomes(["text"])
+    assert isinstance(fault, LineFault) and fault.may_pass is may_pass
+
+
+def test_a_refusal_that_names_no_text_of_the_request_is_narrowed_down_too() -> None:
+    error = InvalidArgument("contents[99] is too much")
+    outcomes = Caller(Shouting(Failing(error)), pb.TranslateRequest()).outcomes(TEXTS)
+    assert shown(outcomes) == ["fault: is too much"] * len(TEXTS)
 
 
 @pytest.mark.parametrize("error", [Unavailable("away"), QueueFull("full", 0.0)])

@@ -52,6 +52,28 @@ def test_an_object_keeps_its_fields_and_their_order() -> None:
     assert translated(JsonFormat(into="text"), line, "naïf") == line.replace("café", "naïf")
 
 
+def test_what_an_earlier_run_said_of_an_object_goes() -> None:
+    line = '{"error": "slow", "id": 1, "text": "one", "sentences": [], "kept": []}'
+    assert translated(JsonFormat(), line, "un") == '{"id": 1, "text": "one", "translation": "un"}'
+    failed = JsonFormat().segment(line).failed(FAULT)
+    assert failed == '{"id": 1, "text": "one", "error": "no reason"}'
+    named = JsonFormat(field="error").segment('{"error": "the text itself"}')
+    assert named.translated(pb.Translation(translated_text="le texte")) == (
+        '{"error": "the text itself", "translation": "le texte"}'
+    )
+
+
+def test_an_object_says_what_was_kept_if_it_says_anything_of_the_translation() -> None:
+    place = pb.Span(begin=2, end=5)
+    span = pb.KeptSpan(source=place, target=pb.Span(begin=0, end=3), kind=pb.KEPT_KIND_ADDRESS)
+    translation = pb.Translation(translated_text="a.b c", kept_spans=[span])
+    segment = JsonFormat(details=True).segment('{"text": "c a.b"}')
+    assert json.loads(segment.translated(translation))["kept"] == [
+        {"source": [2, 5], "target": [0, 3], "kind": "address"}
+    ]
+    assert "kept" not in translated(JsonFormat(details=True), '{"text": "c"}', "c")
+
+
 def test_an_object_may_come_after_a_byte_order_mark() -> None:
     assert translated(JsonFormat(), '\ufeff{"text": "one"}', "un") == (
         '{"text": "one", "translation": "un"}'

@@ -98,6 +98,11 @@ def test_leaving_the_loop_ends_the_stream_and_takes_no_more_segments(
     eventually(ended.is_set)
 
 
+def test_a_stream_that_could_send_nothing_is_refused(client: Client) -> None:
+    with pytest.raises(InvalidArgument, match="max_unanswered is 0; it must be at least 1"):
+        client.translate_stream(segments(1), max_unanswered=0)
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_the_examples_of_the_page_do_what_they_say(number: int, server: RunningServer) -> None:
     examples = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)

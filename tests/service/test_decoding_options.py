@@ -103,7 +103,7 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str, str]] = [
     ({"sampling_top_k": 5}, "sampling_top_k is 5", "sampling_temperature is 0"),
     ({"sampling_top_p": 0.5}, "sampling_top_p is 0.5", "sampling_temperature is 0"),
     ({"sampling_seed": 1}, "sampling_seed is 1", "sampling_temperature is 0"),
-    ({"attention_heads": True}, "attention_heads is set", "attention is not"),
+    ({"attention_heads": True}, "attention_heads is set", "without attention"),
 ]
 
 

@@ -2,11 +2,20 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from service.decoding import Batch, DecodingOptions, FinishReason, Hypothesis, decode, score
+from service.decoding import (
+    Batch,
+    DecodingOptions,
+    FinishReason,
+    Hypothesis,
+    StepOutput,
+    decode,
+    score,
+)
 from tests.reference_search import EOS, greedy
 from tests.toys import ToyModel, alone, identical, random_sources
 
@@ -171,3 +180,19 @@ def test_forced_sentences_have_no_shortlist() -> None:
     ]
     decode(Listening(20), [[EOS]] * 4, options)
     assert asked == [[True, False, True, False]]
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_the_whole_vocabulary_is_looked_at_only_while_a_prefix_is_said(beam_size: int) -> None:
+    looked = list[bool]()
+
+    class Watched(ToyModel):
+        def step(self, *arguments: Any) -> StepOutput:
+            looked.append(arguments[-1])
+            return super().step(*arguments)
+
+    watched = Watched(20, seed=2, eos_bias=-9.0)
+    options = DecodingOptions(beam_size=beam_size, prefix=(3, 7), max_length=6)
+    [[found, *_]] = decode(watched, [SOURCES[0]], options)
+    assert found.ids[:2] == (3, 7)
+    assert looked == [True, True, False, False, False, False]

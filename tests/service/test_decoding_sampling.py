@@ -39,6 +39,10 @@ def distribution(
         (1.0, 0, 1.0),
         (0.5, 0, 1.0),
         (3.0, 4, 1.0),
+        (1.0, 40, 1.0),
+        (2.0, 40, 0.8),
+        (3.0, 0, 0.2),
+        (3.0, 0, 0.5),
         (2.0, 0, 0.7),
         (3.0, 0, 0.95),
         (2.0, 5, 0.8),
@@ -102,7 +106,7 @@ def test_a_low_temperature_and_the_likeliest_alone_are_greedy() -> None:
     for source in random_sources(20, seed=6):
         (greedy,) = alone(TOY, source, DecodingOptions(max_length=15))
         for options in (
-            DecodingOptions(sampling_temperature=1e-3, max_length=15),
+            DecodingOptions(sampling_temperature=1e-5, max_length=15),
             DecodingOptions(sampling_temperature=1e-300, max_length=15),
             DecodingOptions(sampling_temperature=5.0, sampling_top_k=1, max_length=15),
             DecodingOptions(sampling_temperature=1.0, sampling_top_p=1e-9, max_length=15),

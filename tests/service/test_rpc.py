@@ -95,7 +95,7 @@ def test_attention_is_the_mean_of_its_heads_where_those_are_asked_for(client: Cl
     assert len(heads) > 1 and len(heads[-1]) == size == len(mean.weights)
     means = [sum(weights) / len(heads) for weights in zip(*heads, strict=True)]
     assert means == pytest.approx(mean.weights, abs=1e-6)
-    with pytest.raises(InvalidArgument, match="attention_heads is set but attention is not"):
+    with pytest.raises(InvalidArgument, match="^include_attention_heads is set without"):
         translate(client, TEXT, include_attention_heads=True)
 
 

@@ -1,5 +1,6 @@
 """Options of the search over the wire: each does what it says, and none is ever our fault."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -104,6 +105,75 @@ def test_token_scores_and_alignment_come_when_they_are_asked_for(client: Client)
 def test_options_that_leave_no_translation_are_named(client: Client) -> None:
     with pytest.raises(InvalidArgument, match="min_alternative_prob: no translation of a sentence"):
         translate(client, return_alternatives=True, min_alternative_prob=1.0)
+
+
+# What is refused of each option, by itself or beside others.
+REFUSED: dict[str, dict[str, Any]] = {
+    "beam_size": {"beam_size": 65},
+    "num_hypotheses": {"num_hypotheses": 2},
+    "length_penalty": {"length_penalty": 11.0},
+    "max_length": {"max_length": 0},
+    "max_length_ratio": {"max_length_ratio": 101.0},
+    "stopping": {"stopping": 99},
+    "patience": {"stopping": pb.STOPPING_BEST, "patience": 2.0},
+    "length_form": {"length_form": 99},
+    "coverage_penalty": {"coverage_penalty": -0.1},
+    "min_length": {"min_length": 9, "max_length": 8},
+    "min_length_ratio": {"min_length_ratio": 4.0, "max_length_ratio": 3.0},
+    "repetition_penalty": {"repetition_penalty": 0.9},
+    "no_repeat_ngram_size": {"no_repeat_ngram_size": 33},
+    "suppress_sequences": {"suppress_sequences": [" "]},
+    "prefix": {"prefix": " "},
+    "prefix_bias_beta": {"prefix_bias_beta": 0.5},
+    "return_alternatives": {"return_alternatives": True, "beam_size": 2},
+    "min_alternative_prob": {"min_alternative_prob": 0.5},
+    "sampling_temperature": {"sampling_temperature": 0.5, "beam_size": 2},
+    "sampling_top_k": {"sampling_top_k": 5},
+    "sampling_top_p": {"sampling_temperature": 1.0, "sampling_top_p": 0.0},
+    "sampling_seed": {"sampling_seed": 5},
+    "forbid_unknown": {
+        "forbid_unknown": True, "return_alternatives": True, "min_alternative_prob": 1.0
+    },
+}  # fmt: skip
+FIELDS = {
+    *pb.TranslateRequest.DESCRIPTOR.fields_by_name,
+    *pb.DecodingOptions.DESCRIPTOR.fields_by_name,
+    *pb.ScoreRequest.DESCRIPTOR.fields_by_name,
+}
+
+
+def test_a_refusal_of_every_option_is_tested() -> None:
+    never = {"shortlist"}  # true and false are fine with everything
+    assert REFUSED.keys() == set(pb.DecodingOptions.DESCRIPTOR.fields_by_name) - never
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_refusal_names_fields_that_the_caller_sets(
+    name: str, streamed: bool, client: Client
+) -> None:
+    options = pb.DecodingOptions(**REFUSED[name])
+    with pytest.raises(InvalidArgument) as raised:
+        if streamed:
+            segment = pb.Segment(content=TEXT, options=options)
+            [(_, fault)] = client.translate_stream([segment])
+            assert isinstance(fault, Exception)
+            raise fault
+        client.translate(pb.TranslateRequest(contents=[TEXT], options=options))
+    named = set(re.findall(r"[a-z]+(?:_[a-z]+)+|prefix|stopping|patience", str(raised.value)))
+    assert name in named <= FIELDS
+
+
+def test_a_refusal_of_heads_names_their_field(client: Client) -> None:
+    named = "^include_attention_heads is set without attention"
+    pair = pb.SentencePair(source=TEXT, target="Deux")
+    with pytest.raises(InvalidArgument, match=named):
+        client.score(pb.ScoreRequest(pairs=[pair], include_attention_heads=True))
+    with pytest.raises(InvalidArgument, match=named):
+        client.translate(pb.TranslateRequest(contents=[TEXT], include_attention_heads=True))
+    settings = pb.TranslateStreamSettings(include_attention_heads=True)
+    with pytest.raises(InvalidArgument, match=named):
+        [*client.translate_stream([pb.Segment(content=TEXT)], settings)]
 
 
 def some_of(drawn: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:

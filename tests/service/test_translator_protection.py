@@ -12,7 +12,7 @@ from service.bundle import Bundle
 from service.decoding import DecodingOptions
 from service.engine import load_engine
 from service.errors import InvalidArgument
-from service.text.protect import FOUND_KINDS, Kind, Protection
+from service.text.protect import FOUND_KINDS, Kind, Protection, protect
 from service.translator import TextOptions, Translation, Translator
 
 OPTIONS = DecodingOptions(max_length=16)
@@ -141,3 +141,23 @@ def test_a_long_sentence_is_never_cut_inside_a_part(translator: Translator) -> N
     options = TextOptions(protection=Protection(frozenset([Kind.PLACEHOLDER])))
     translation = translate(translator, "A man " + text, options)
     assert all(translation.text.count(part) == 1 for part in parts)
+
+
+def test_everything_protected_is_marked_where_it_stands(translator: Translator) -> None:
+    html = "<p><b>&eacute; A <i>man</i> 🙂.<br>Two</b> me@a.org, 42 shirts <i></p>women</i> 12:30"
+    plain = "\n * A man {name} in a shirt. <b>Two</b> $3.50 women 🙂. 12:30\nme@a.org A MAN Zażółć"
+    for source, is_html in ((plain, False), (html, True)):
+        protection = replace(EVERYTHING, html=is_html)
+        translation = translate(translator, source, TextOptions(protection=protection))
+        assert not translation.passed_through
+        masked = protect(source, protection)
+        named = {part.source for part in translation.kept if part.kind is not Kind.UNKNOWN}
+        # Tags that stand together are one.
+        assert {(part.start, part.end) for part in masked.parts} <= named
+        assert all(any(s <= tag.start and tag.end <= e for s, e in named) for tag in masked.tags)
+        for part in translation.kept:
+            target = translation.text[slice(*part.target)]
+            assert target == ("chemise" if part.kind is Kind.TERM else source[slice(*part.source)])
+        places = [part.target for part in translation.kept]
+        assert places == sorted(places)
+        assert sum(part.kind is Kind.UNKNOWN for part in translation.kept) >= 1

@@ -4,6 +4,8 @@
     INVALID_ARGUMENT of a text        the others again, without it
     any other failure                 each half of the texts by itself, down to the one it is about
 
+What is no fault of the text, DEADLINE_EXCEEDED and INTERNAL, may pass: another run tries it again.
+
 Whether the request is right for any text at all is to be asked before: see `Caller.check`.
 """
 
@@ -18,12 +20,14 @@ from service.client.bulk.formats import LineFault
 from service.errors import (
     Cancelled,
     ConfigError,
+    DeadlineExceeded,
     InvalidArgument,
     QueueFull,
     TranslationError,
     Unauthenticated,
     Unavailable,
     UnknownModel,
+    WorkerFailed,
 )
 from service.pb import translation_pb2 as pb
 
@@ -33,6 +37,8 @@ TIMEOUT_SECONDS = 600.0
 _TEXT = re.compile(r"contents\[(\d+)\]:? ?")
 # What has nothing to do with any text.
 _FATAL = (Cancelled, ConfigError, Unauthenticated, Unavailable, UnknownModel, QueueFull)
+# What happens to a text once, and not the next time.
+_PASSING = (DeadlineExceeded, WorkerFailed)
 
 
 class TranslationClient(Protocol):
@@ -100,7 +106,8 @@ class Caller:
         except _FATAL:
             raise
         except InvalidArgument as error:
-            if found := _TEXT.search(str(error)):
+            found = _TEXT.search(str(error))
+            if found and int(found[1]) < len(texts):  # else the server speaks of something else
                 return self._without(texts, int(found[1]), _fault(error))
             return self._halves(texts, error)
         except TranslationError as error:
@@ -135,4 +142,4 @@ class Caller:
 
 def _fault(error: TranslationError) -> LineFault:
     """Why a text has no translation, without its place in a request that nobody knows of."""
-    return LineFault(_TEXT.sub("", str(error)))
+    return LineFault(_TEXT.sub("", str(error)), may_pass=isinstance(error, _PASSING))

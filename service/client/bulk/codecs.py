@@ -1,4 +1,4 @@
-"""Plain, gzip and zstd files by their suffix: read as one stream, written in members.
+"""Plain, gzip and zstd files by their suffix, in any case: read as one stream, written in members.
 
 A member (gzip) or frame (zstd) is complete in itself, and a file of several is one file to every
 tool. So what was written up to the end of a member can be kept, and what follows cut off.
@@ -44,27 +44,31 @@ def reader_of(raw: BinaryIO, path: Path) -> BinaryIO:
     """
     is_empty = not raw.seek(0, io.SEEK_END)
     raw.seek(0)
-    if is_empty or path.suffix not in _MEMBERS:
+    if is_empty or not is_compressed(path):
         return raw
-    if path.suffix == ".gz":
+    if _suffix(path) == ".gz":
         return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
     return cast(BinaryIO, io.BufferedReader(_zstd().ZstdFile(raw), 1 << 17))
 
 
 def member_maker(path: Path) -> Callable[[], Member]:
     """What makes members for a file called `path`."""
-    return _MEMBERS.get(path.suffix, _Plain)
+    return _MEMBERS.get(_suffix(path), _Plain)
 
 
 def is_compressed(path: Path) -> bool:
-    return path.suffix in _MEMBERS
+    return _suffix(path) in _MEMBERS
 
 
 def damages(path: Path) -> tuple[type[Exception], ...]:
     """What reading a compressed file raises if it isn't one, or not a whole one."""
-    if path.suffix == ".gz":
+    if _suffix(path) == ".gz":
         return EOFError, zlib.error, gzip.BadGzipFile
-    return (EOFError, _zstd().ZstdError) if path.suffix == ".zst" else ()
+    return (EOFError, _zstd().ZstdError) if _suffix(path) == ".zst" else ()
+
+
+def _suffix(path: Path) -> str:
+    return path.suffix.lower()
 
 
 def _gzip_member() -> Member:

@@ -1,4 +1,6 @@
-"""What a translation comes with, as plain values for JSON: sentences, scores, alignment, attention.
+"""What a translation comes with, as plain values for JSON.
+
+Sentences with their scores, alignment and attention, and what was kept of the text.
 
 A sentence has its span in the text and that of its translation in the translated text, in code
 points, and its hypotheses, best first: none if it passed through. Numbers are rounded, the model's
@@ -23,6 +25,18 @@ def sentences(translation: pb.Translation) -> list[Mapping[str, Any]]:
             "hypotheses": [*map(_hypothesis, sentence.hypotheses)],
         }
         for sentence in translation.sentences
+    ]
+
+
+def kept(translation: pb.Translation) -> list[Mapping[str, Any]]:
+    """What came out as it was, or as a glossary has it: where in both texts, and its kind."""
+    return [
+        {
+            "source": [span.source.begin, span.source.end],
+            "target": [span.target.begin, span.target.end],
+            "kind": pb.KeptKind.Name(span.kind).removeprefix("KEPT_KIND_").lower(),
+        }
+        for span in translation.kept_spans
     ]
 
 

@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Protocol
 
-from service.client.bulk.details import sentences
+from service.client.bulk.details import kept, sentences
 from service.pb import translation_pb2 as pb
 
 ERROR_FIELD = "error"
 DETAILS_FIELD = "sentences"
+KEPT_FIELD = "kept"
 # Some programs begin files with it; it is no JSON.
 _BYTE_ORDER_MARK = "\ufeff"
 # What a translation must not hold of it, if a term's translation does: the line would be two.
@@ -28,12 +29,16 @@ _ENDS_OF_CELLS = {**_ENDS_OF_LINES, ord("\t"): " "}
 class LineFault(Exception):
     """A line can't be translated; the message says why, and nothing of its text.
 
-    record: what was read of the line, if it was an object.
+    record: what was read of the line, if it was an object. may_pass: whether another time it may
+    come right.
     """
 
-    def __init__(self, message: str, record: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, message: str, record: Mapping[str, Any] | None = None, *, may_pass: bool = False
+    ) -> None:
         super().__init__(message)
         self.record = record or {}
+        self.may_pass = may_pass
 
 
 class Segment(Protocol):
@@ -142,10 +147,21 @@ class _JsonSegment:
         added: dict[str, Any] = {self.format.into: translation.translated_text}
         if self.format.details:
             added[DETAILS_FIELD] = sentences(translation)
-        return _dumped({**self.record, **added})
+            if translation.kept_spans:
+                added[KEPT_FIELD] = kept(translation)
+        return _dumped({**self._record, **added})
 
     def failed(self, fault: LineFault) -> str:
-        return _dumped({**self.record, ERROR_FIELD: str(fault)})
+        return _dumped({**self._record, ERROR_FIELD: str(fault)})
+
+    @property
+    def _record(self) -> Mapping[str, Any]:
+        """The object without what an earlier run said of it, which holds no longer.
+
+        Never without the text, whatever its field is called.
+        """
+        said = {ERROR_FIELD, DETAILS_FIELD, KEPT_FIELD} - {self.format.field}
+        return {name: value for name, value in self.record.items() if name not in said}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from service.client.bulk.codecs import Member, member_maker
+from service.client.bulk.codecs import Member, member_maker, reader_of
 from service.errors import ConfigError
 
 
@@ -70,6 +70,25 @@ class Output:
 
     def _append(self, data: bytes) -> None:
         self._size += self._file.write(data)
+
+
+class OutputReader:
+    """What is in an output that is whole, line by line; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self._raw: BinaryIO = path.open("rb")
+        self._text = reader_of(self._raw, path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._text.close()
+        self._raw.close()
+
+    def line(self) -> bytes:
+        """The next line with its end; nothing after the last one."""
+        return self._text.readline()
 
 
 def publish(path: Path) -> None:

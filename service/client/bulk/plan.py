@@ -114,7 +114,7 @@ def _folder(output: str, num_sources: int) -> Path | None:
 def _format_name(options: argparse.Namespace, source: Path) -> str:
     name = Path(source.stem) if is_compressed(source) else source
     asked: str | None = options.format
-    return asked or _FORMATS.get(name.suffix, "text")
+    return asked or _FORMATS.get(name.suffix.lower(), "text")
 
 
 def _format(options: argparse.Namespace, name: str) -> Format:

@@ -2,24 +2,27 @@
 
 import time
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from threading import Event
 
 from service.client.bulk.calls import USUAL_RETRIES, Caller, Retries, TranslationClient
 from service.client.bulk.journal import Journal, resumed
 from service.client.bulk.lines import LineReader, Place
-from service.client.bulk.output import Output, publish
+from service.client.bulk.output import Output, OutputReader, publish
 from service.client.bulk.plan import Plan
 from service.client.bulk.progress import Progress
 from service.client.bulk.totals import Totals
 from service.client.bulk.windows import MAX_WINDOW_LINES, Written, in_order, windows, written
-from service.errors import ConfigError, InvalidArgument
+from service.errors import ConfigError, InvalidArgument, Unavailable
 from service.pb import translation_pb2 as pb
 
 # After so many lines, or bytes of text, the output is made safe. Places of the input and not of the
 # clock: where the members of a compressed output end is then the same in every run.
 CHECKPOINT_LINES = 512
 CHECKPOINT_BYTES = 1 << 20
+# A run in which more lines fail for what may pass stops, and goes on another time.
+MAX_PASSING = 1000
 
 
 def run(
@@ -27,18 +30,26 @@ def run(
 ) -> Totals:
     """Translates a file; returns the totals of all of it.
 
+    Lines that failed for what may have passed in an earlier process are tried again.
+
     Raises ConfigError if what is there of the output isn't of this input and these options, or the
     model was replaced on the way; InvalidArgument for the first line that can't be translated, if
     the plan is strict, and for a damaged input; OSError; and what clients raise.
     """
     with LineReader(plan.source, plan.shard) as reader:
-        journal = resumed(plan.output, plan.settings(reader.file_size))
+        found = journal = resumed(plan.output, plan.settings(reader.file_size))
         if not journal.is_done:
             _FileRun(plan, reader, journal, progress).go_on(client, retries)
             journal = resumed(plan.output, journal.settings)
         if not plan.output.exists():
             publish(plan.output)
+    if not found.totals.passing:  # else an earlier process was there, whose reasons are gone
         return journal.totals
+    with LineReader(plan.source, plan.shard) as reader:
+        _FileRun(plan, reader, replace(journal, place=None), progress).mend(
+            journal, client, retries
+        )
+    return resumed(plan.output, journal.settings).totals
 
 
 class _FileRun:
@@ -79,6 +90,34 @@ class _FileRun:
             size = output.finish()
             resumed(self._plan.output, self._settings)  # raises if somebody has put a file there
             self._checkpoint(size, is_done=True)
+
+    def mend(self, done: Journal, client: TranslationClient, retries: Retries) -> None:
+        """Tries the lines of an output again whose failure may have passed, all others stay.
+
+        done: the journal of the output. Until all are tried, it stays as it is.
+        """
+        caller = Caller(client, self._settled(client)[0], retries)
+        again = set(self._totals.passing)
+        with Output(self._plan.output) as output, OutputReader(self._plan.output) as earlier:
+            output.begin(0)
+            for line in self._reader:
+                data = earlier.line()
+                if line.number in again:
+                    [result] = written([line], self._plan.format, caller)
+                    self._check(result)
+                    self._totals.mend(result)
+                    data = result.data
+                output.write(data)
+                self._done = line.after
+                if self._is_due(self._done):  # members end where they did
+                    output.checkpoint()
+                    self._safe = self._done
+            if self._done != done.place or earlier.line():
+                fault = "it or its input has changed since it was done; remove it to begin again"
+                raise ConfigError(str(self._plan.output), [fault])
+            size = output.finish()
+        publish(self._plan.output)
+        self._checkpoint(size, is_done=True)
 
     def _start(self, place: Place | None) -> None:
         """Where an earlier process has got to."""
@@ -133,6 +172,8 @@ class _FileRun:
             if self._plan.strict:
                 raise InvalidArgument(fault)
             self._progress.say(fault)
+            if len(self._totals.passing) >= MAX_PASSING:
+                raise Unavailable(f"{fault}; as {MAX_PASSING} lines before it, which may pass")
             return
         name, version = result.translation.model, result.translation.model_version
         if self._models.setdefault(name, version) != version:

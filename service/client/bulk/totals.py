@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from service.client.bulk.lines import Line
 from service.client.bulk.windows import Written
 from service.pb import translation_pb2 as pb
 
@@ -17,8 +16,8 @@ class Totals:
 
     segments: lines. sentences: decoded ones. source_tokens, target_tokens: of those, of their best
     hypotheses. passed_through: segments that no model has seen. cut: sentences whose translation a
-    limit ended. failed: segments without a translation; failed_lines: the first of their numbers.
-    seconds: at work.
+    limit ended. failed: segments without a translation; failed_lines: the first of their numbers;
+    passing: the numbers of those that are to be tried again. seconds: at work.
     """
 
     segments: int = 0
@@ -29,16 +28,25 @@ class Totals:
     cut: int = 0
     failed: int = 0
     failed_lines: list[int] = field(default_factory=list)
+    passing: list[int] = field(default_factory=list)
     seconds: float = 0.0
 
     def add(self, written: Written) -> None:
         self.segments += 1
         if written.translation is None:
-            self._add_failed(written.line)
+            self._add_failed(written)
         else:
-            self.passed_through += written.translation.passed_through
-            for sentence in written.translation.sentences:
-                self._add_sentence(sentence)
+            self._add_translation(written.translation)
+
+    def mend(self, written: Written) -> None:
+        """A line of `passing` was tried again."""
+        self.passing.remove(written.line.number)
+        if written.translation is not None:
+            self.failed -= 1
+            self.failed_lines = [line for line in self.failed_lines if line != written.line.number]
+            self._add_translation(written.translation)
+        elif written.fault and written.fault.may_pass:
+            self.passing.append(written.line.number)
 
     @property
     def sentences_per_second(self) -> float:
@@ -59,10 +67,17 @@ class Totals:
         ):
             yield f"  {name:<14}  {value}"
 
-    def _add_failed(self, line: Line) -> None:
+    def _add_failed(self, written: Written) -> None:
         self.failed += 1
         if len(self.failed_lines) < MAX_FAILED_LINES:
-            self.failed_lines.append(line.number)
+            self.failed_lines.append(written.line.number)
+        if written.fault and written.fault.may_pass:
+            self.passing.append(written.line.number)
+
+    def _add_translation(self, translation: pb.Translation) -> None:
+        self.passed_through += translation.passed_through
+        for sentence in translation.sentences:
+            self._add_sentence(sentence)
 
     def _add_sentence(self, sentence: pb.Sentence) -> None:
         if not sentence.hypotheses:
@@ -78,4 +93,6 @@ class Totals:
             return ""
         more = self.failed - len(self.failed_lines)
         numbers = ", ".join(map(str, self.failed_lines))
-        return f": line{'s' * (self.failed > 1)} {numbers}" + (f" and {more} more" if more else "")
+        which = f": line{'s' * (self.failed > 1)} {numbers}" + (f" and {more} more" if more else "")
+        again = f"; {len(self.passing)} of them may come right another time" if self.passing else ""
+        return which + again

@@ -8,6 +8,18 @@ from numpy.typing import NDArray
 _BLOCK: Final = 64
 
 
+def best_of(
+    log_probs: NDArray[np.float32], ids: NDArray[np.int64], count: int
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """The `count` best candidates of each row, best first, of few; equal ones in their order."""
+    if count == 1:
+        best = log_probs.argmax(axis=1)[:, None]
+    else:
+        best = np.argsort(-log_probs, axis=1, kind="stable")[:, :count]
+    places = best + np.arange(0, log_probs.size, log_probs.shape[1])[:, None]
+    return log_probs.take(places), ids.take(places)
+
+
 def top_columns(values: NDArray[Any], count: int) -> NDArray[np.intp]:
     """Columns of the `count` greatest values of each row, descending; (rows, count).
 

@@ -19,11 +19,13 @@ from service.rpc.convert.asked import (
     ranking_from_message,
     text_options_from_message,
 )
+from service.rpc.convert.naming import in_callers_words
 
 __all__ = [
     "Answer",
     "extras_from_message",
     "fault_bytes",
+    "in_callers_words",
     "model_to_message",
     "options_from_message",
     "options_to_message",

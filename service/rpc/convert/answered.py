@@ -11,10 +11,11 @@ from service.bundle import Manifest
 from service.catalog import ServedModel
 from service.decoding import DecodingOptions
 from service.pb import translation_pb2 as pb
-from service.rpc.convert.enums import FINISH_REASONS, LENGTH_FORMS, STOPPING
+from service.rpc.convert.enums import FINISH_REASONS, KEPT_KINDS, LENGTH_FORMS, STOPPING
 from service.text import Token
 from service.text.alignment import Alignment
 from service.text.detection import Detection
+from service.text.protect import RestoredPart
 from service.text.rewriting import Span
 from service.translator import (
     Attention,
@@ -126,6 +127,7 @@ def _translation(answer: Answer) -> pb.Translation:
         passed_through=translation.passed_through,
         detected_language_code=detection.language if detection else "",
         detection_confidence=detection.confidence if detection else 0.0,
+        kept_spans=map(_kept, translation.kept),
     )
 
 
@@ -143,6 +145,12 @@ def model_to_message(model: ServedModel) -> pb.Model:
         preferred_source_tokens=manifest.limits.split_above,
         max_target_tokens=manifest.limits.max_target_tokens,
         default_options=options_to_message(model.translator.default_options),
+    )
+
+
+def _kept(part: RestoredPart) -> pb.KeptSpan:
+    return pb.KeptSpan(
+        source=_span(part.source), target=_span(part.target), kind=KEPT_KINDS[part.kind]
     )
 
 

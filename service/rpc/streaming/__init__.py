@@ -8,6 +8,6 @@ group, and wait where a request would be refused. What is owed to a client is bo
 `Window`: reading stops, and gRPC's flow control stops the client.
 """
 
-from service.rpc.streaming.stream import Stream
+from service.rpc.streaming.stream import Exchange, Stream
 
-__all__ = ["Stream"]
+__all__ = ["Exchange", "Stream"]

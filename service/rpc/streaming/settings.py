@@ -8,7 +8,7 @@ from service.catalog import Router, ServedModel
 from service.decoding import DecodingOptions
 from service.errors import TranslationError
 from service.pb import translation_pb2 as pb
-from service.rpc.convert import extras_from_message
+from service.rpc.convert import extras_from_message, in_callers_words
 from service.rpc.options import MAX_INLINE_ITEMS, options_for, text_options_for
 from service.rpc.shares import choices
 from service.translator import TextOptions, Translator
@@ -36,7 +36,9 @@ class Settings:
         for choice in (known := choices(self._request, router)):
             try:
                 translator = router.choose(*choice).translator
-                translator.engine.check_options(await self.options(pb.Segment(), translator))
+                with in_callers_words():
+                    options = await self.options(pb.Segment(), translator)
+                    translator.engine.check_options(options)
             except TranslationError as error:
                 faults.append(error)
         if len(faults) == len(known):

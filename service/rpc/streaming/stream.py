@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import ExitStack
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from service.catalog import Catalog
 from service.errors import InvalidArgument, TranslationError, Unavailable
 from service.pb import translation_pb2 as pb
-from service.rpc.convert import Answer, fault_bytes, segment_bytes
+from service.rpc.convert import Answer, fault_bytes, in_callers_words, segment_bytes
 from service.rpc.limits import RequestLimits
 from service.rpc.request_log import note_answers, note_fault, note_text
 from service.rpc.shares import leased
@@ -24,7 +24,18 @@ MAX_ID_LENGTH = 256
 _CLOSING = "the server is shutting down; send what has no answer again, best to another one"
 _LEAVING_SECONDS = 0.002
 _EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
-_Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+
+
+class Exchange(Protocol):
+    """Where the messages of a stream come from and go to: gRPC's context, or what is like it."""
+
+    async def read(self) -> Any:
+        """The next message, serialised; `grpc.aio.EOF` after the last one."""
+
+    async def write(self, message: Any, /) -> None: ...
+
+    def time_remaining(self) -> float | None:
+        """Seconds until the deadline of the whole stream, if it has one."""
 
 
 class Stream:
@@ -35,13 +46,13 @@ class Stream:
 
     def __init__(
         self,
-        context: _Context,
+        exchange: Exchange,
         catalog: Catalog,
         limits: RequestLimits,
         detector: LanguageDetector,
         closing: asyncio.Event,
     ) -> None:
-        self._context = context
+        self._exchange = exchange
         self._catalog = catalog
         self._limits = limits
         self._detector = detector
@@ -83,7 +94,7 @@ class Stream:
 
     async def _read(self, closed: asyncio.Future[Any]) -> pb.TranslateStreamRequest | None:
         """The next message; None after the last one. Raises InvalidArgument and Unavailable."""
-        reading = asyncio.ensure_future(self._context.read())
+        reading = asyncio.ensure_future(self._exchange.read())
         try:
             await asyncio.wait((reading, closed), return_when=asyncio.FIRST_COMPLETED)
             if closed.done():
@@ -107,7 +118,7 @@ class Stream:
     async def _write(self, data: bytes) -> None:
         """Returns once gRPC's flow control has let the answer through."""
         try:
-            await self._context.write(data)
+            await self._exchange.write(data)
         except grpc.aio.BaseError:  # the client has left, and gRPC will say so
             self._handler.cancel()
 
@@ -125,21 +136,22 @@ class Stream:
 
     async def _translated(self, settings: Settings, segment: pb.Segment) -> bytes:
         limits, contents = self._limits, [segment.content]
-        deadline = limits.deadline(self._context.time_remaining())
+        deadline = limits.deadline(self._exchange.time_remaining())
         limits.check_contents(contents)
         with ExitStack() as leases:
             request = settings.request_for(segment)
             [share] = await leased(request, self._catalog, self._detector, leases)
             translator = share.model.translator
-            [translation] = await translator.translate_async(
-                contents,
-                await settings.options(segment, translator),
-                deadline,
-                await settings.text_options(segment),
-                limits.max_message_bytes,
-                settings.extras,
-                self._entrance,
-            )
+            with in_callers_words():
+                [translation] = await translator.translate_async(
+                    contents,
+                    await settings.options(segment, translator),
+                    deadline,
+                    await settings.text_options(segment),
+                    limits.max_message_bytes,
+                    settings.extras,
+                    self._entrance,
+                )
         answer = Answer(translation, translator, share.detections[0])
         note_answers([answer])
         arguments = segment.id, answer, limits.max_message_bytes

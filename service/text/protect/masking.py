@@ -10,6 +10,9 @@ Parts are replaced by stand-ins. A tag of a block ends a line, the others leave 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from heapq import merge
+from operator import itemgetter
+from typing import TypeVar
 
 from service.text.checking import Check, checked, go_on
 from service.text.layout import is_translatable
@@ -51,6 +54,9 @@ class MaskedTag:
     partner: int | None
 
 
+_Hidden = TypeVar("_Hidden", Part, MaskedTag)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Masked:
     """What the model sees of `source` is `text`; parts and tags are in order."""
@@ -82,6 +88,13 @@ class Masked:
         start, end = sentence
         first = bisect_left(self.tags, start, key=_masked_start)
         return bisect_right(self.tags, end, key=_masked_start) - first
+
+    def hidden_in(self, start: int, end: int) -> Iterator[tuple[Kind, Span]]:
+        """Yield the parts and tags that begin in `source[start:end]`, in order."""
+        parts = ((part.start, part.end, part.kind) for part in _between(self.parts, start, end))
+        tags = ((tag.start, tag.end, Kind.TAG) for tag in _between(self.tags, start, end))
+        for first, last, kind in merge(parts, tags, key=itemgetter(0)):
+            yield kind, (first, last)
 
     def part_across(self, position: int) -> Part | None:
         """Return the part that would be cut at a position of `text`."""
@@ -194,6 +207,16 @@ class _Masking:
             tag = self._view.tags[index]
             partner = None if tag.partner is None else numbers.get(tag.partner)
             yield MaskedTag(tag.start, tag.end, masked, tag.is_closing, partner)
+
+
+def _between(hidden: Sequence[_Hidden], start: int, end: int) -> Sequence[_Hidden]:
+    """Those that begin in a span of the source."""
+    first, last = (bisect_left(hidden, edge, key=_source_start) for edge in (start, end))
+    return hidden[first:last]
+
+
+def _source_start(hidden: Part | MaskedTag) -> int:
+    return hidden.start
 
 
 def _masked_start(hidden: Part | MaskedTag) -> int:

@@ -19,6 +19,7 @@ class Kind(enum.Enum):
     TAG = "tag"  # XML or HTML: goes where the translation of its content is
     SPAN = "span"  # given by the caller
     TERM = "term"  # in the caller's glossary: comes out as the target term
+    UNKNOWN = "unknown"  # has characters that the model can't spell
 
 
 FOUND_KINDS = frozenset([Kind.PLACEHOLDER, Kind.ADDRESS, Kind.NUMBER, Kind.TAG])

@@ -25,6 +25,12 @@ class RestoredPart:
     source: Span
     target: Span
 
+    def moved(self, source: int, target: int) -> "RestoredPart":
+        """The same in texts that begin so many characters earlier."""
+        (start, end), (first, last) = self.source, self.target
+        spans = (start + source, end + source), (first + target, last + target)
+        return RestoredPart(self.kind, *spans)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Restored:
