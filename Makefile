@@ -1,14 +1,16 @@
 # Everything a developer or an operator runs. `make` alone lists the targets.
 PYTHON ?= python3
 VENV ?= .venv
+GPU_VENV ?= .venv-gpu
 BIN := $(VENV)/bin
+GPU_BIN := $(GPU_VENV)/bin
 DATA ?= ../shared/data/tatoeba-eng-fra
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 # onnxruntime would send usage data to its vendor.
 export ORT_DISABLE_TELEMETRY := 1
 
-.PHONY: help serve test test-slow check bench profile load proto lock clean
+.PHONY: help serve test test-slow test-gpu check bench bench-gpu profile load figures proto lock clean
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 22
 
@@ -22,6 +24,13 @@ $(VENV)/.full: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/.serve
 
+# onnxruntime for CUDA and onnxruntime for the CPU overwrite each other's files.
+$(GPU_VENV)/.full: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(GPU_VENV)
+	$(GPU_BIN)/pip install --quiet --constraint constraints.txt --editable '.[gpu,train]' \
+		ctranslate2 pytest pytest-timeout
+	@touch $@
+
 serve: $(VENV)/.serve  ## serve the bundles in models/ on :50051, metrics on :9464/metrics
 	$(BIN)/python -m service serve
 
@@ -30,6 +39,9 @@ test: $(VENV)/.full  ## the whole suite, without the slow tests
 
 test-slow: $(VENV)/.full  ## every test
 	$(BIN)/python -m pytest -m ''
+
+test-gpu: $(GPU_VENV)/.full  ## what needs a CUDA device
+	$(GPU_BIN)/python -m pytest -m gpu tests/gpu
 
 check: $(VENV)/.full  ## lint, types and the contract
 	$(BIN)/ruff check .
@@ -40,11 +52,17 @@ check: $(VENV)/.full  ## lint, types and the contract
 bench: $(VENV)/.full  ## side by side with CTranslate2, on one machine
 	$(BIN)/python -m bench
 
+bench-gpu: $(GPU_VENV)/.full  ## float16 on CUDA side by side with CTranslate2 and PyTorch
+	$(GPU_BIN)/python -m bench.gpu
+
 profile: $(VENV)/.full  ## where a decode step's time goes
 	$(BIN)/python -m bench.profile
 
 load: $(VENV)/.full  ## capacity and knee of a server: make load ADDRESS=localhost:50051
 	$(BIN)/python -m bench.load $(or $(ADDRESS),localhost:50051)
+
+figures: $(VENV)/.full  ## every figure of docs/attention.md, in some 20 minutes
+	$(BIN)/python -m docs.make_figures
 
 proto: $(VENV)/.full  ## regenerate service/pb from proto/
 	$(BIN)/python -m grpc_tools.protoc -I service/pb=proto/nmt/v1 -I proto \
@@ -74,4 +92,4 @@ train-bahdanau: train-bahdanau-en-fr  ## train, export and verify bahdanau-en-fr
 	@:
 
 clean:  ## remove environments and caches, never models or runs
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(GPU_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info

@@ -13,6 +13,7 @@ from bench.table import Row, format_table
 from bench.workloads.bahdanau import bahdanau
 from bench.workloads.corpus import corpus
 from bench.workloads.growth import growth
+from bench.workloads.marian import marian
 from bench.workloads.options import options as search_options
 from bench.workloads.overload import overload
 from bench.workloads.resources import resources, soak
@@ -30,6 +31,7 @@ WORKLOADS: dict[str, Callable[[Settings], Iterator[Row]]] = {
     "bahdanau": bahdanau,
     "options": search_options,
     "growth": growth,
+    "marian": marian,
     "resources": resources,
     "soak": soak,
 }

@@ -1,21 +1,19 @@
 """The command line of export.
 
 python -m export bundle CHECKPOINT DIRECTORY --valid FILE --test FILE [--train FILE]
-python -m export verify BUNDLE --valid FILE
-python -m export rebuild BUNDLE DIRECTORY
+python -m export verify BUNDLE --valid FILE [--quick]
+python -m export rebuild BUNDLE DIRECTORY [--precision fp32 fp16]
 python -m export inspect BUNDLE
+python -m export card BUNDLE
+python -m export import CHECKPOINT DIRECTORY --source-language en --target-language fr
 python -m export align BUNDLE... --test FILE [--train FILE]
 """
 
 import argparse
 import json
 import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import onnx
 
 from export.alignment import (
     Choice,
@@ -28,10 +26,13 @@ from export.alignment import (
 )
 from export.alignment.command import add_align, add_links
 from export.arguments import positive
-from export.assemble import ALIGNMENT, Description
+from export.assemble import Description
 from export.build import Evidence, build_bundle
-from export.rebuild import GRAPHS, attention_layer_of, load_graph, network_of, rebuild
-from export.verify import EvalSet, ParityError, Tolerances, verify
+from export.inspection.command import add_card, add_inspect, results_of
+from export.marian.command import add_import
+from export.rebuild import rebuild
+from export.verify import EvalSet, ParityError, Tolerances
+from export.verify.command import add_evidence, add_verify
 from service.bundle import PRECISIONS, Limits, read_bundle
 from service.errors import BundleError
 from training.checkpoint import TrainedTranslator, load_translator
@@ -49,9 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(required=True)
     _add_bundle(commands.add_parser("bundle", help="export, verify and write a checkpoint"))
-    _add_verify(commands.add_parser("verify", help="hold a bundle against its own weights"))
-    _add_rebuild(commands.add_parser("rebuild", help="write a bundle's weights in float32"))
-    _add_inspect(commands.add_parser("inspect", help="print what a bundle is"))
+    add_verify(commands.add_parser("verify", help="hold a bundle against its own weights"))
+    _add_rebuild(commands.add_parser("rebuild", help="write a bundle's weights as floats"))
+    add_inspect(commands.add_parser("inspect", help="print what a bundle consists of"))
+    add_card(commands.add_parser("card", help="print a bundle's model card in Markdown"))
+    add_import(commands.add_parser("import", help="write a Marian checkpoint, such as OPUS-MT's"))
     add_align(commands.add_parser("align", help="compare attention with an aligner's links"))
     options = parser.parse_args(arguments)
     try:
@@ -88,16 +91,8 @@ def _add_bundle(parser: argparse.ArgumentParser) -> None:
         "--attention-layer", type=int, help="that is returned; default: the one that aligns best"
     )
     add_links(parser)
-    _add_evidence(parser)
+    add_evidence(parser)
     parser.set_defaults(command=_bundle)
-
-
-def _add_evidence(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--valid", type=Path, required=True, help="gzipped pairs to verify on")
-    parser.add_argument(
-        "--sentences", type=positive, help="verify on as many of them; default: all"
-    )
-    parser.add_argument("--max-bleu-loss", type=float, default=0.4, help="that int8 may cost")
 
 
 def _bundle(options: argparse.Namespace) -> None:
@@ -129,7 +124,7 @@ def _bundle(options: argparse.Namespace) -> None:
     bundle = build_bundle(
         trained, options.directory, description, options.precision, evidence, tolerances
     )
-    print(json.dumps(_results(bundle.manifest.provenance), indent=2))
+    print(json.dumps(results_of(bundle.manifest.provenance), indent=2))
 
 
 def _calibration(
@@ -173,62 +168,15 @@ def _examples(path: Path, source_column: int, vocabulary: bytes) -> list[Example
     return encode_pairs(load_vocabulary(vocabulary), read_pairs(path, source_column))
 
 
-def _add_verify(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("bundle", type=Path)
-    parser.add_argument("--source-column", type=int, choices=(0, 1), default=0)
-    _add_evidence(parser)
-    parser.set_defaults(command=_verify)
-
-
-def _verify(options: argparse.Namespace) -> None:
-    bundle = read_bundle(options.bundle)
-    sentences = EvalSet.load(options.valid, options.source_column, options.sentences)
-    tolerances = Tolerances(bleu=options.max_bleu_loss)
-    layer = attention_layer_of(bundle)
-    print(json.dumps(verify(bundle, network_of(bundle), layer, sentences, tolerances), indent=2))
-
-
 def _add_rebuild(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bundle", type=Path)
     parser.add_argument("directory", type=Path, help="of the new bundle")
+    parser.add_argument("--precision", nargs="+", choices=("fp32", "fp16"), default=["fp32"])
     parser.set_defaults(command=_rebuild)
 
 
 def _rebuild(options: argparse.Namespace) -> None:
-    rebuild(read_bundle(options.bundle), options.directory)
-
-
-def _add_inspect(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("bundle", type=Path)
-    parser.set_defaults(command=_inspect)
-
-
-def _inspect(options: argparse.Namespace) -> None:
-    bundle = read_bundle(options.bundle)
-    manifest = bundle.manifest
-    graphs = {
-        f"{precision}/{graph}": dict(_operators(load_graph(bundle, precision, graph)))
-        for precision in manifest.precisions
-        for graph in GRAPHS
-    }
-    summary = {
-        "model": f"{manifest.name} {manifest.version} ({manifest.architecture})",
-        "languages": " -> ".join(manifest.languages),
-        "bytes": {name: record.size for name, record in sorted(manifest.files.items())},
-        "operators": graphs,
-        **_results(manifest.provenance),
-    }
-    print(json.dumps(summary, indent=2))
-
-
-def _operators(model: onnx.ModelProto) -> list[tuple[str, int]]:
-    return Counter(node.op_type for node in model.graph.node).most_common()
-
-
-def _results(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: provenance[key] for key in (ALIGNMENT, "verification", "scores") if key in provenance
-    }
+    rebuild(read_bundle(options.bundle), options.directory, options.precision)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ them.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from export.graphs import (
@@ -15,6 +15,8 @@ from export.graphs import (
     Products,
     ShortlistLayer,
     encoder_graph,
+    for_cuda,
+    half_precision,
     num_attention_heads,
     shortlist_memory,
     step_graph,
@@ -52,6 +54,9 @@ class Description:
     attention_layer: int
     alignment: Mapping[str, Any] = field(default_factory=dict)
     """How that layer was chosen, as plain JSON; empty if nobody chose."""
+    source_prefix: tuple[int, ...] = ()
+    search: SearchDefaults = SearchDefaults()
+    """But for its length, which is that of the limits."""
 
     @property
     def graph_options(self) -> GraphOptions:
@@ -75,6 +80,8 @@ def graph_files(
     for precision in precisions:
         for name, write in (("encoder", encoder_graph), ("step", step_graph)):
             graph = write(model, _products(precision, ranges, lexicon), options)
+            if precision == "fp16":
+                graph = half_precision(for_cuda(graph))
             files[f"{precision}/{name}.onnx"] = graph.SerializeToString()
     return files
 
@@ -103,7 +110,8 @@ def manifest_for(
         attention=Attention(layer=0, num_layers=1, num_heads=num_attention_heads(model)),
         precisions=tuple(precisions),
         shortlist=shortlist_memory(model.embedding.weight.size(1)) if shortlist else (),
-        search=SearchDefaults(max_length=limits.max_target_tokens),
+        source_prefix=description.source_prefix,
+        search=replace(description.search, max_length=limits.max_target_tokens),
         provenance={
             **provenance,
             NETWORK: model.config_dict(),
@@ -116,9 +124,9 @@ def manifest_for(
 def _products(
     precision: str, ranges: Mapping[str, ActivationRange], lexicon: Lexicon | None
 ) -> Products:
-    if precision == "fp32":
+    if precision in ("fp32", "fp16"):
         return FloatProducts()
     if precision == "int8":
         shortlist = ShortlistLayer(lexicon.common, ranges[TABLE]) if lexicon else None
         return IntegerProducts(ranges, shortlist)
-    raise ValueError(f"precision {precision!r} can't be written; choose fp32 or int8")
+    raise ValueError(f"precision {precision!r} is unknown; choose fp32, int8 or fp16")

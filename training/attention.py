@@ -5,12 +5,13 @@ always a *valid length*: of a row (padding), or of each query (causal: the lengt
 
     AdditiveAttention           v' tanh(W q + U k)        queries and keys of different sizes
     ScaledDotProductAttention   q'k / sqrt(d)             queries and keys of one size
-    MultiHeadAttention          the latter in parallel subspaces
+    MultiHeadAttention          either of them in parallel subspaces, by default the latter
       ├── SelfAttention         queries, keys and values from one sequence, one product
       └── CrossAttention        queries from one sequence, keys and values from another
 """
 
 import math
+from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -64,22 +65,23 @@ class AdditiveAttention(nn.Module):
     def forward(
         self, queries: Tensor, keys: Tensor, values: Tensor, lengths: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """Context (batch, queries, value_size) and weights (batch, queries, keys).
+        """Context (..., queries, value_size) and weights (..., queries, keys).
 
-        Queries are (batch, queries, query_size), keys (batch, keys, key_size), values
-        (batch, keys, value_size), lengths as in `masked_softmax`.
+        Queries are (..., queries, query_size), keys (..., keys, key_size) and values
+        (..., keys, value_size), where `...` is batch, or batch and heads; lengths as in
+        `masked_softmax`.
         """
         return self.attend(queries, self.key_projection(keys), values, lengths)
 
     def attend(
         self, queries: Tensor, projected_keys: Tensor, values: Tensor, lengths: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """As `forward`, with U k + b (batch, keys, attention_size) computed beforehand.
+        """As `forward`, with U k + b (..., keys, attention_size) computed beforehand.
 
         The keys of a sentence stay the same while it is decoded, so they are projected once.
         """
         projected_queries = self.query_projection(queries)
-        features = torch.tanh(projected_queries.unsqueeze(2) + projected_keys.unsqueeze(1))
+        features = torch.tanh(projected_queries.unsqueeze(-2) + projected_keys.unsqueeze(-3))
         scores: Tensor = self.score_projection(features).squeeze(-1)
         weights = masked_softmax(scores, lengths)
         return torch.matmul(weights, values), weights
@@ -109,16 +111,26 @@ class ScaledDotProductAttention(nn.Module):
         return torch.matmul(self.dropout(weights), values), weights
 
 
+Attention: TypeAlias = AdditiveAttention | ScaledDotProductAttention
+
+
 class MultiHeadAttention(nn.Module):
     """Attention in `num_heads` subspaces at once (Vaswani et al. 2017, 3.2.2).
 
     What self- and cross-attention share: everything after the projections of query, key and value,
-    which are (batch, num_heads, length, head_size) here.
+    which are (batch, num_heads, length, head_size) here. `attention` is what every head scores
+    with, by default the scaled dot product with `dropout` on its weights.
 
     Raises ValueError if `model_size` isn't divisible by `num_heads`.
     """
 
-    def __init__(self, model_size: int, num_heads: int, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        model_size: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        attention: Attention | None = None,
+    ) -> None:
         super().__init__()
         if model_size % num_heads:
             raise ValueError(
@@ -126,7 +138,7 @@ class MultiHeadAttention(nn.Module):
                 "every head needs the same size"
             )
         self.num_heads = num_heads
-        self.attention = ScaledDotProductAttention(dropout)
+        self.attention = attention or ScaledDotProductAttention(dropout)
         self.output_projection = nn.Linear(model_size, model_size)
 
     def attend(
@@ -141,8 +153,14 @@ class MultiHeadAttention(nn.Module):
 class SelfAttention(MultiHeadAttention):
     """A sequence that attends to itself; one product gives query, key and value side by side."""
 
-    def __init__(self, model_size: int, num_heads: int, dropout: float = 0.0) -> None:
-        super().__init__(model_size, num_heads, dropout)
+    def __init__(
+        self,
+        model_size: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        attention: Attention | None = None,
+    ) -> None:
+        super().__init__(model_size, num_heads, dropout, attention)
         self.in_projection = nn.Linear(model_size, 3 * model_size)
 
     def forward(self, sequence: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -159,8 +177,14 @@ class SelfAttention(MultiHeadAttention):
 class CrossAttention(MultiHeadAttention):
     """Queries of one sequence that attend to another, whose keys and values can be kept."""
 
-    def __init__(self, model_size: int, num_heads: int, dropout: float = 0.0) -> None:
-        super().__init__(model_size, num_heads, dropout)
+    def __init__(
+        self,
+        model_size: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        attention: Attention | None = None,
+    ) -> None:
+        super().__init__(model_size, num_heads, dropout, attention)
         self.query_projection = nn.Linear(model_size, model_size)
         self.key_value_projection = nn.Linear(model_size, 2 * model_size)
 
@@ -191,12 +215,20 @@ def merge_heads(heads: Tensor) -> Tensor:
     return heads.transpose(1, 2).flatten(2)
 
 
-def sinusoidal_positions(max_positions: int, size: int) -> Tensor:
+PositionLayout: TypeAlias = Literal["interleaved", "halves"]
+
+
+def sinusoidal_positions(
+    max_positions: int, size: int, layout: PositionLayout = "interleaved"
+) -> Tensor:
     """Position encodings (max_positions, size): sines at even columns, cosines at odd ones.
 
-    The wavelengths grow geometrically from 2 pi to 10000 * 2 pi (Vaswani et al. 2017, 3.5).
+    In "halves", all sines come before all cosines. The wavelengths grow geometrically from 2 pi to
+    10000 * 2 pi (Vaswani et al. 2017, 3.5).
     """
     position = torch.arange(max_positions, dtype=torch.float64).unsqueeze(1)
     frequency = torch.pow(10000.0, -torch.arange(0, size, 2, dtype=torch.float64) / size)
     angles = position * frequency
+    if layout == "halves":
+        return torch.cat((angles.sin(), angles.cos()), dim=1)[:, :size].float()
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)[:, :size].float()

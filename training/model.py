@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin
 
 import torch
 import torch.nn.functional as F
@@ -41,7 +41,8 @@ class StepOutput:
 
 @dataclass(frozen=True)
 class TranslatorConfig(ABC):
-    """The sizes of a network: integers are at least 1, fractions are dropout rates in [0, 1).
+    """What a network is built of: integers are at least 1, fractions are dropout rates in [0, 1),
+    strings are one of their field's.
 
     Raises ValueError that names every field outside its range.
     """
@@ -52,7 +53,7 @@ class TranslatorConfig(ABC):
     def __post_init__(self) -> None:
         values = asdict(self)
         faults = [
-            f"{field.name} is {values[field.name]!r}, not {_EXPECTED[field.type]}"
+            f"{field.name} is {values[field.name]!r}, not {_expected(field.type)}"
             for field in fields(self)
             if not _is_valid(field.type, values[field.name])
         ]
@@ -77,12 +78,23 @@ class TranslatorConfig(ABC):
 
 _EXPECTED: dict[Any, str] = {
     int: "an integer of at least 1",
+    int | None: "an integer of at least 1, or none",
     float: "a number in [0, 1)",
     bool: "true or false",
 }
 
 
+def _expected(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(get_args(kind))}"
+    return _EXPECTED[kind]
+
+
 def _is_valid(kind: Any, value: object) -> bool:
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    if kind == int | None:
+        return value is None or _is_valid(int, value)
     if kind is bool or isinstance(value, bool):
         return kind is bool and isinstance(value, bool)
     if kind is int:
@@ -90,25 +102,38 @@ def _is_valid(kind: Any, value: object) -> bool:
     return isinstance(value, int | float) and 0 <= value < 1
 
 
-class TiedEmbedding(nn.Module):
-    """One table for source, target and output (Press and Wolf 2017; Vaswani et al. 2017, 3.4).
+class Embedding(nn.Module):
+    """A table of rows that start with norm 1 and are scaled by sqrt(size) when they are looked up.
 
-    Rows start with norm 1, so that logits start near unit variance; looked-up rows are scaled by
-    sqrt(size) to reach it as well.
+    So they reach unit variance; an imported table may do without the scale.
     """
 
-    def __init__(self, vocabulary_size: int, size: int) -> None:
+    def __init__(self, vocabulary_size: int, size: int, *, scaled: bool = True) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(vocabulary_size, size).normal_(std=size**-0.5))
-        self.scale = math.sqrt(size)
+        self.scale = math.sqrt(size) if scaled else 1.0
 
     def forward(self, ids: Tensor) -> Tensor:
         """ids (...) -> scaled embeddings (..., size)."""
         return F.embedding(ids, self.weight) * self.scale
 
+
+class TiedEmbedding(Embedding):
+    """One table for source, target and output (Press and Wolf 2017; Vaswani et al. 2017, 3.4).
+
+    As output layer it isn't scaled, so that logits start near unit variance; there it may have a
+    bias, which is None otherwise.
+    """
+
+    def __init__(
+        self, vocabulary_size: int, size: int, *, scaled: bool = True, bias: bool = False
+    ) -> None:
+        super().__init__(vocabulary_size, size, scaled=scaled)
+        self.bias = nn.Parameter(torch.zeros(vocabulary_size)) if bias else None
+
     def logits(self, features: Tensor) -> Tensor:
         """features (..., size) -> logits (..., vocabulary_size)."""
-        return F.linear(features, self.weight)
+        return F.linear(features, self.weight, self.bias)
 
 
 class Translator(nn.Module, ABC):
@@ -121,6 +146,11 @@ class Translator(nn.Module, ABC):
 
     config: TranslatorConfig
     embedding: TiedEmbedding
+
+    @property
+    def source_embedding(self) -> Embedding:
+        """What source ids are looked up in: another table where they aren't the target's."""
+        return self.embedding
 
     def config_dict(self) -> dict[str, Any]:
         """What `build_model` needs to build this network again (without its weights)."""

@@ -1,12 +1,14 @@
 """The Transformer translator (Vaswani et al. 2017), post-norm, with one embedding for everything.
 
 Owns the network and its caches. Numerically the model that CTranslate2 calls `TransformerSpec` with
-`pre_norm=False`, ReLU, scaled embeddings and the interleaved sinusoids given as its encodings.
+`pre_norm=False`, ReLU, scaled embeddings and the interleaved sinusoids given as its encodings; and,
+as `TransformerConfig` says, the one that Hugging Face calls `MarianMTModel`.
 `CachedAttention` has no weights and is the one part that an exported graph may replace.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar, Literal, TypeAlias, cast
 
 import torch
 import torch.nn.functional as F
@@ -14,6 +16,7 @@ from torch import Tensor, nn
 
 from training.attention import (
     CrossAttention,
+    PositionLayout,
     ScaledDotProductAttention,
     SelfAttention,
     causal_lengths,
@@ -21,12 +24,29 @@ from training.attention import (
     sinusoidal_positions,
     split_heads,
 )
-from training.model import StepOutput, TensorSpec, TiedEmbedding, Translator, TranslatorConfig
+from training.model import (
+    Embedding,
+    StepOutput,
+    TensorSpec,
+    TiedEmbedding,
+    Translator,
+    TranslatorConfig,
+)
+
+Activation: TypeAlias = Literal["relu", "swish", "gelu"]
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "swish": F.silu,
+    "gelu": F.gelu,
+}
 
 
 @dataclass(frozen=True)
 class TransformerConfig(TranslatorConfig):
-    """Sizes of a Transformer; the defaults train in an hour on two CPU cores."""
+    """Sizes of a Transformer; the defaults train in an hour on two CPU cores.
+
+    What comes after `max_positions` is there for networks that were trained elsewhere.
+    """
 
     architecture: ClassVar[str] = "transformer"
     model_size: int = 256
@@ -40,21 +60,32 @@ class TransformerConfig(TranslatorConfig):
     """On attention weights."""
     max_positions: int = 1024
     """The longest source or target, in tokens."""
+    source_vocabulary_size: int | None = None
+    """Of a table of its own for the source; None shares that of the target."""
+    activation: Activation = "relu"
+    """Of the feed-forward layers; swish is x * sigmoid(x), gelu the exact one."""
+    position_layout: PositionLayout = "interleaved"
+    scale_embedding: bool = True
+    """By sqrt(model_size)."""
+    output_bias: bool = False
+    """On the logits."""
 
     def build(self) -> "Transformer":
         return Transformer(self)
 
 
 class FeedForward(nn.Module):
-    """Two products with a ReLU in between, at every position (Vaswani et al. 2017, 3.3)."""
+    """Two products with an activation between, at every position (Vaswani et al. 2017, 3.3)."""
 
-    def __init__(self, model_size: int, inner_size: int) -> None:
+    def __init__(self, model_size: int, inner_size: int, activation: Activation = "relu") -> None:
         super().__init__()
+        self.activation = activation
         self.inner_projection = nn.Linear(model_size, inner_size)
         self.output_projection = nn.Linear(inner_size, model_size)
 
     def forward(self, hidden: Tensor) -> Tensor:
-        output: Tensor = self.output_projection(F.relu(self.inner_projection(hidden)))
+        inner = _ACTIVATIONS[self.activation](self.inner_projection(hidden))
+        output: Tensor = self.output_projection(inner)
         return output
 
 
@@ -66,7 +97,7 @@ class EncoderLayer(nn.Module):
         size = config.model_size
         self.self_attention = SelfAttention(size, config.num_heads, config.attention_dropout)
         self.self_attention_norm = nn.LayerNorm(size)
-        self.feed_forward = FeedForward(size, config.feed_forward_size)
+        self.feed_forward = FeedForward(size, config.feed_forward_size, config.activation)
         self.feed_forward_norm = nn.LayerNorm(size)
         self.dropout = nn.Dropout(config.dropout)
 
@@ -126,7 +157,7 @@ class DecoderLayer(nn.Module):
         self.self_attention_norm = nn.LayerNorm(size)
         self.cross_attention = CrossAttention(size, config.num_heads, config.attention_dropout)
         self.cross_attention_norm = nn.LayerNorm(size)
-        self.feed_forward = FeedForward(size, config.feed_forward_size)
+        self.feed_forward = FeedForward(size, config.feed_forward_size, config.activation)
         self.feed_forward_norm = nn.LayerNorm(size)
         self.dropout = nn.Dropout(config.dropout)
         self.cached_attention = CachedAttention(config.num_heads)
@@ -182,7 +213,15 @@ class Transformer(Translator):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = config
-        self.embedding = TiedEmbedding(config.vocabulary_size, config.model_size)
+        size, scaled = config.model_size, config.scale_embedding
+        self.embedding = TiedEmbedding(
+            config.vocabulary_size, size, scaled=scaled, bias=config.output_bias
+        )
+        self.own_source_embedding = (
+            Embedding(config.source_vocabulary_size, size, scaled=scaled)
+            if config.source_vocabulary_size
+            else None
+        )
         self.encoder_layers = nn.ModuleList(
             EncoderLayer(config) for _ in range(config.encoder_layers)
         )
@@ -190,10 +229,16 @@ class Transformer(Translator):
             DecoderLayer(config) for _ in range(config.decoder_layers)
         )
         self.dropout = nn.Dropout(config.dropout)
-        positions = sinusoidal_positions(config.max_positions, config.model_size)
+        positions = sinusoidal_positions(
+            config.max_positions, config.model_size, config.position_layout
+        )
         self.position_encodings: Tensor
         self.register_buffer("position_encodings", positions, persistent=False)
         self.apply(_initialise)
+
+    @property
+    def source_embedding(self) -> Embedding:
+        return self.own_source_embedding or self.embedding
 
     @property
     def memory_specs(self) -> tuple[TensorSpec, ...]:
@@ -216,7 +261,7 @@ class Transformer(Translator):
         self, source_ids: Tensor, source_lengths: Tensor, target_ids: Tensor
     ) -> Tensor:
         memory, _ = self.encode(source_ids, source_lengths)
-        hidden = self._embed_sequence(target_ids)
+        hidden = self._embed_sequence(self.embedding, target_ids)
         for layer, key, value in zip(self._decoder(), memory[::2], memory[1::2], strict=True):
             hidden = layer(hidden, key, value, source_lengths)
         return hidden
@@ -224,7 +269,7 @@ class Transformer(Translator):
     def encode(
         self, source_ids: Tensor, source_lengths: Tensor
     ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-        hidden = self._embed_sequence(source_ids)
+        hidden = self._embed_sequence(self.source_embedding, source_ids)
         for layer in self.encoder_layers:
             hidden = layer(hidden, source_lengths)
         memory: list[Tensor] = []
@@ -261,9 +306,9 @@ class Transformer(Translator):
     def _decoder(self) -> list[DecoderLayer]:
         return cast(list[DecoderLayer], list(self.decoder_layers))
 
-    def _embed_sequence(self, ids: Tensor) -> Tensor:
+    def _embed_sequence(self, table: Embedding, ids: Tensor) -> Tensor:
         positions = torch.arange(ids.size(1), device=ids.device)
-        embedded: Tensor = self.dropout(self.embedding(ids) + self.position_encodings[positions])
+        embedded: Tensor = self.dropout(table(ids) + self.position_encodings[positions])
         return embedded
 
 

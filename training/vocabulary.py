@@ -12,6 +12,7 @@ import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import sentencepiece
@@ -112,6 +113,7 @@ def merge_ranks(model: bytes) -> dict[str, tuple[int, float]]:
     return {p: (id, -processor.get_score(id) if len(p) > 1 else 0.0) for p, id in pieces.items()}
 
 
+@cache
 def normalization_rules() -> str:
     """Return the rules in sentencepiece's format: hexadecimal source, tab, hexadecimal target.
 

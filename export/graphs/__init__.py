@@ -1,7 +1,7 @@
 """A translator as an encoder graph and a step graph, which hold to docs/design.md.
 
 Each architecture is written down once, in `transformer` and `bahdanau`, against the `Products` of
-a precision.
+a precision. float16 is float32 with other types (`half`) and what CUDA does otherwise (`cuda`).
 """
 
 from collections.abc import Callable
@@ -12,6 +12,8 @@ import onnx
 
 from export.graphs.bahdanau import BahdanauGraphs, gru_parameters
 from export.graphs.builder import GraphBuilder, weights_of
+from export.graphs.cuda import for_cuda
+from export.graphs.half import half_precision
 from export.graphs.parts import TABLE, GraphOptions, Layers
 from export.graphs.products import (
     SCALE,
@@ -37,7 +39,9 @@ __all__ = [
     "Products",
     "ShortlistLayer",
     "encoder_graph",
+    "for_cuda",
     "gru_parameters",
+    "half_precision",
     "num_attention_heads",
     "num_attention_layers",
     "quantize_rows",
@@ -109,6 +113,8 @@ def _writer(model: Translator, layers: Layers, options: GraphOptions) -> Writer:
     if isinstance(model, Transformer):
         return TransformerGraphs(model, layers, options)
     if isinstance(model, Bahdanau):
+        if not model.config.attention:
+            raise ValueError("a network without attention is for comparison only; export another")
         return BahdanauGraphs(model, layers, options)
     raise TypeError(f"no graphs are known for a {type(model).__name__}")
 

@@ -36,6 +36,24 @@ class GraphBuilder:
         self._values: list[onnx.ValueInfoProto] = []
         self._initializers: dict[str, onnx.TensorProto] = parent._initializers if parent else {}
 
+    @classmethod
+    def like(cls, model: onnx.ModelProto) -> "GraphBuilder":
+        """A graph with the inputs, outputs and constants of a finished one, and no nodes yet."""
+        graph = cls(model.graph.name)
+        graph._inputs, graph._outputs = list(model.graph.input), list(model.graph.output)
+        graph._values = list(model.graph.value_info)
+        graph._initializers = {tensor.name: tensor for tensor in model.graph.initializer}
+        return graph
+
+    def append(self, node: onnx.NodeProto) -> None:
+        """Append a node as it is."""
+        self._nodes.append(node)
+
+    def shape_of(self, name: str) -> list[int]:
+        """The sizes of an input's axes, 0 for those that have a name."""
+        [value] = (value for value in self._inputs if value.name == name)
+        return [axis.dim_value for axis in value.type.tensor_type.shape.dim]
+
     def input(self, name: str, dtype: type[np.generic], axes: Axes) -> str:
         """Declare an input; an axis is a size or a name."""
         self._inputs.append(_value_info(name, dtype, axes))
@@ -98,6 +116,17 @@ class GraphBuilder:
         return self.ops(
             "If", condition, names=names, then_branch=branches[0], else_branch=branches[1]
         )
+
+    def prune(self) -> None:
+        """Drop the nodes and constants that no output depends on."""
+        used = {output.name for output in self._outputs}
+        nodes = []
+        for node in reversed(self._nodes):
+            if not used.isdisjoint(node.output):
+                nodes.append(node)
+                used.update(node.input)
+        self._nodes = nodes[::-1]
+        self._initializers = {name: c for name, c in self._initializers.items() if name in used}
 
     def build(self) -> onnx.ModelProto:
         """The finished model, checked for form."""

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor, nn
 
-from export.graphs.builder import Array, GraphBuilder
+from export.graphs.builder import CONTRIB, Array, GraphBuilder
 from export.graphs.products import Linear, Products
-from training.model import TiedEmbedding
+from training.model import Embedding, TiedEmbedding
+from training.transformer import Activation
 
 TABLE = "embedding"
 """The path of the table that is both the embedding and the output layer."""
+SOURCE_TABLE = "own_source_embedding"
+"""The path of the table that only the source is looked up in, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +51,18 @@ class Layers:
             epsilon=norm.eps,
         )
 
-    def embed(self, embedding: TiedEmbedding, ids: str) -> str:
+    def embed(self, embedding: Embedding, ids: str) -> str:
         """ids (...) -> scaled embeddings (..., size)."""
-        return self.products.lookup(self.graph, _table(embedding), embedding.scale, ids)
+        table = _table(embedding)
+        return self.products.lookup(self.graph, table, embedding.scale, ids)
+
+    def activate(self, activation: Activation, tensor: str) -> str:
+        """An activated tensor that goes into a product and nowhere else."""
+        if activation == "relu":
+            return self.products.relu(self.graph, tensor)
+        if activation == "swish":  # which onnxruntime has as one node under this name
+            return self.graph.op("QuickGelu", tensor, domain=CONTRIB, alpha=1.0)
+        return self.graph.op("Gelu", tensor)
 
     def write_shortlist(self, embedding: TiedEmbedding) -> None:
         """shortlist_ids (sentence, shortlist) -> the memory of a shortlist."""
@@ -136,8 +148,11 @@ def linear_of(path: str, module: nn.Linear) -> Linear:
     return Linear(path, array(module.weight), None if module.bias is None else array(module.bias))
 
 
-def _table(embedding: TiedEmbedding) -> Linear:
-    return Linear(TABLE, array(embedding.weight), None)
+def _table(embedding: Embedding) -> Linear:
+    if not isinstance(embedding, TiedEmbedding):
+        return Linear(SOURCE_TABLE, array(embedding.weight), None)
+    bias = None if embedding.bias is None else array(embedding.bias)
+    return Linear(TABLE, array(embedding.weight), bias)
 
 
 def array(tensor: Tensor) -> Array:

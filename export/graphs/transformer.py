@@ -32,7 +32,9 @@ class TransformerGraphs:
         positions = self._positions(self.options.max_source_tokens)
         num_positions = graph.op("Shape", "source_ids", start=1, end=2)
         encodings = graph.op("Slice", positions, graph.ints(0), num_positions, graph.ints(0))
-        hidden = graph.op("Add", self.layers.embed(self.model.embedding, "source_ids"), encodings)
+        hidden = graph.op(
+            "Add", self.layers.embed(self.model.source_embedding, "source_ids"), encodings
+        )
         for index, layer in enumerate(self.model.encoder_layers):
             assert isinstance(layer, EncoderLayer)
             hidden = self._encoder_layer(f"encoder_layers.{index}", layer, hidden, lengths)
@@ -152,7 +154,7 @@ class TransformerGraphs:
         inner = self.layers.linear(
             f"{path}.inner_projection", feed_forward.inner_projection, hidden
         )
-        inner = self.layers.products.relu(self.layers.graph, inner)
+        inner = self.layers.activate(feed_forward.activation, inner)
         output = self.layers.linear(
             f"{path}.output_projection", feed_forward.output_projection, inner
         )

@@ -1,11 +1,13 @@
 """Translating an evaluation set with any engine, and telling two engines' translations apart."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from service.bundle import Bundle
 from service.decoding import DecodingOptions, Hypothesis, StepModel, decode, score
 from service.text import Tokenizer
 from training.evaluate import BleuScore, corpus_bleu, load_eval_set
@@ -34,6 +36,12 @@ class Translations:
     source_ids: Sequence[Sequence[int]]
     hypotheses: Sequence[Hypothesis]
     score: BleuScore
+    seconds: float
+    """That decoding took, without tokenising."""
+
+    @property
+    def sentences_a_second(self) -> float:
+        return len(self.hypotheses) / self.seconds
 
     def same_share(self, other: "Translations") -> float:
         """The share of sentences that got the same ids, from 0 to 1."""
@@ -53,22 +61,32 @@ class Difference:
     gap: float
 
 
+def tokenizers_of(bundle: Bundle) -> tuple[Tokenizer, Tokenizer]:
+    """Of the source and of the target."""
+    source = Tokenizer.from_bytes(bundle.tokenizer_bytes("source"), bundle.manifest.source_prefix)
+    return source, Tokenizer.from_bytes(bundle.tokenizer_bytes("target"))
+
+
 def translate(
     model: StepModel,
-    tokenizer: Tokenizer,
+    tokenizers: tuple[Tokenizer, Tokenizer],
     sentences: EvalSet,
     beam_size: int,
     max_rows: int,
     *,
+    max_length: int,
     shortlist: bool = True,
 ) -> Translations:
     """Decode all sentences with the search that serves, `max_rows` rows in flight."""
-    options = DecodingOptions(beam_size=beam_size, shortlist=shortlist)
-    source_ids = [[*tokenizer.encode(text), model.eos_id] for text in sentences.sources]
+    options = DecodingOptions(beam_size=beam_size, max_length=max_length, shortlist=shortlist)
+    source, target = tokenizers
+    source_ids = [[*source.encode(text), model.eos_id] for text in sentences.sources]
+    start = time.perf_counter()
     found = decode(model, source_ids, options, max_rows=max_rows)
+    seconds = time.perf_counter() - start
     best = [hypotheses[0] for hypotheses in found]
-    texts = [tokenizer.decode(hypothesis.ids) for hypothesis in best]
-    return Translations(source_ids, best, corpus_bleu(texts, sentences.references))
+    texts = [target.decode(hypothesis.ids) for hypothesis in best]
+    return Translations(source_ids, best, corpus_bleu(texts, sentences.references), seconds)
 
 
 def differences(

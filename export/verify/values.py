@@ -63,7 +63,9 @@ class _Twins:
 
     def encode(self, random: np.random.Generator) -> float:
         """Encode random words and return the largest error of what is real, not padding."""
-        sources = pad([[*self._words(random, n - 1), EOS_ID] for n in self._lengths.tolist()])
+        size = self._model.source_embedding.weight.size(0)
+        lengths: list[int] = self._lengths.tolist()
+        sources = pad([[*_words(random, n - 1, size), EOS_ID] for n in lengths])
         self._memory, state = self._model.encode(sources, torch.from_numpy(self._lengths))
         feeds = {"source_ids": sources.numpy(), "source_lengths": self._lengths}
         self._kept = _run(self._graphs.encoder, feeds)
@@ -74,7 +76,7 @@ class _Twins:
         self._state = tuple(tensor.repeat_interleave(self._num_beams, 0) for tensor in state)
         for spec, tensor in zip(self._model.state_specs, self._state, strict=True):
             if "target" in spec.axes:
-                self._kept[spec.name] = _empty_cache(spec, len(tensor))
+                self._kept[spec.name] = _empty_cache(spec, len(tensor), self._dtype_of(spec))
             else:
                 self._kept[spec.name] = self._kept[spec.name].repeat(self._num_beams, 0)
                 error = max(error, _distance(tensor.numpy(), self._kept[spec.name]))
@@ -82,7 +84,8 @@ class _Twins:
 
     def step(self, random: np.random.Generator, positions: NDArray[np.int64]) -> float:
         """Feed random words and return the largest error of the predictions and the attention."""
-        tokens = np.array(self._words(random, len(positions))).reshape(-1, self._num_beams)
+        size = self._graphs.manifest.vocabulary_size
+        tokens = np.array(_words(random, len(positions), size)).reshape(-1, self._num_beams)
         lengths = torch.from_numpy(self._lengths)
         expected = self._model.step(
             torch.from_numpy(tokens),
@@ -107,11 +110,10 @@ class _Twins:
             _distance(expected.attention[:, self._heads].numpy(), outputs["attention"]),
         )
 
-    def _words(self, random: np.random.Generator, count: int) -> list[int]:
-        words: list[int] = random.integers(
-            _FIRST_WORD, self._graphs.manifest.vocabulary_size, count
-        ).tolist()
-        return words
+    def _dtype_of(self, spec: TensorSpec) -> str:
+        """In the graphs."""
+        [dtype] = (own.dtype for own in self._graphs.manifest.state if own.name == spec.name)
+        return dtype
 
     def _valid(self, spec: TensorSpec, tensor: Tensor) -> NDArray[np.bool_]:
         """True at real source positions, in a shape that broadcasts over the tensor."""
@@ -122,14 +124,19 @@ class _Twins:
         return valid.reshape(shape)
 
 
+def _words(random: np.random.Generator, count: int, vocabulary_size: int) -> list[int]:
+    words: list[int] = random.integers(_FIRST_WORD, vocabulary_size, count).tolist()
+    return words
+
+
 def _run(session: Any, feeds: Arrays) -> Arrays:
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, feeds), strict=True))
 
 
-def _empty_cache(spec: TensorSpec, num_rows: int) -> NDArray[np.float32]:
+def _empty_cache(spec: TensorSpec, num_rows: int, dtype: str) -> NDArray[Any]:
     sizes = {"sentence * beam": num_rows, "target": NUM_STEPS}
-    return np.zeros([sizes[a] if isinstance(a, str) else a for a in spec.axes], np.float32)
+    return np.zeros([sizes[a] if isinstance(a, str) else a for a in spec.axes], dtype)
 
 
 def _distance(expected: NDArray[Any], found: NDArray[Any]) -> float:

@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Literal
 
 from service.bundle.lexicon import SHORTLIST_NAME, Lexicon
-from service.bundle.manifest import FORMAT_VERSION, FileRecord, Manifest
+from service.bundle.manifest import (
+    FORMAT_VERSION,
+    OLDEST_FORMAT_VERSION,
+    FileRecord,
+    Manifest,
+)
 from service.bundle.records import parse_json, read_record, to_json
 from service.errors import BundleError
 from service.reading import read_regular
@@ -75,10 +80,16 @@ def read_bundle(directory: Path, *, verify: bool = True) -> Bundle:
 def write_bundle(directory: Path, manifest: Manifest, files: Mapping[str, bytes]) -> Bundle:
     """Write a new bundle; `manifest.files` is computed. A crash leaves nothing under this name.
 
+    A manifest of an older format becomes one of the newest.
+
     Raises:
         BundleError: if what would be written can't be read back, or the directory exists.
     """
-    manifest = replace(manifest, files={name: _record(data) for name, data in files.items()})
+    manifest = replace(
+        manifest,
+        files={name: _record(data) for name, data in files.items()},
+        format_version=max(FORMAT_VERSION, manifest.format_version),
+    )
     text = to_json(manifest).encode()
     faults = _parse_manifest(text)[1]
     if directory.exists():
@@ -117,11 +128,17 @@ def _parse_manifest(data: bytes) -> tuple[Manifest | None, list[str]]:
     except ValueError as exc:
         return None, [f"{MANIFEST_NAME} is no strict JSON: {exc}"]
     # Before all else: what is right in another version would only look like faults.
-    if isinstance(document, dict) and document.get("format_version") != FORMAT_VERSION:
-        found = f"format_version is {document.get('format_version')!r}"
-        way_out = "export the model again, or serve it with the release that wrote it"
-        return None, [f"{found}, this release reads {FORMAT_VERSION}; {way_out}"]
+    if isinstance(document, dict) and (fault := _version_fault(document.get("format_version"))):
+        return None, [fault]
     return read_record(Manifest, document)
+
+
+def _version_fault(version: object) -> str | None:
+    if type(version) is int and OLDEST_FORMAT_VERSION <= version <= FORMAT_VERSION:
+        return None
+    read = f"this release reads {OLDEST_FORMAT_VERSION} to {FORMAT_VERSION}"
+    way_out = "export the model again, or serve it with the release that wrote it"
+    return f"format_version is {version!r}, {read}; {way_out}"
 
 
 def _file_faults(directory: Path, manifest: Manifest, verify: bool) -> Iterator[str]:

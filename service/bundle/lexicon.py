@@ -6,6 +6,7 @@ session, which draws up each sentence's list.
 
 import io
 import zipfile
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,15 @@ import numpy.typing as npt
 from service.errors import BundleError
 
 SHORTLIST_NAME = "shortlist.npz"
+MAX_LEXICON_BYTES = 2**28  # unpacked; a file of a few kilobytes could hold any number of zeros
 
 Ids = npt.NDArray[np.int32]
+
+# What zip, its compression and numpy say of a file that is none of theirs.
+_UNREADABLE = (
+    *(KeyError, ValueError, OSError, EOFError, MemoryError, NotImplementedError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,9 +55,10 @@ class Lexicon:
     def from_bytes(cls, data: bytes, vocabulary_size: int) -> "Lexicon":
         """Raises BundleError for what is no lexicon of a vocabulary of this size."""
         try:
+            _check_size(data)
             with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
                 lexicon = cls(arrays["common"], arrays["offsets"], arrays["words"])
-        except (KeyError, ValueError, OSError, zipfile.BadZipFile) as exc:
+        except _UNREADABLE as exc:
             raise BundleError(SHORTLIST_NAME, [f"can't be read: {exc}"]) from exc
         if faults := lexicon._faults(vocabulary_size):
             raise BundleError(SHORTLIST_NAME, faults)
@@ -60,6 +69,8 @@ class Lexicon:
             name: getattr(self, name) for name in ("common", "offsets", "words")
         }
         for name, array in arrays.items():
+            if not isinstance(array, np.ndarray):
+                return [f"{name} is no array"]
             if array.ndim != 1 or array.dtype != np.int32:
                 return [f"{name} has shape {array.shape}, {array.dtype}; must be a list of int32"]
         if self.vocabulary_size != vocabulary_size:
@@ -71,3 +82,10 @@ class Lexicon:
         if not len(self.common) or everything.min() < 0 or everything.max() >= vocabulary_size:
             return ["ids must be of the vocabulary, and some must be common"]
         return []
+
+
+def _check_size(data: bytes) -> None:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    if unpacked > MAX_LEXICON_BYTES:
+        raise ValueError(f"has {unpacked} bytes unpacked, at most {MAX_LEXICON_BYTES} are read")

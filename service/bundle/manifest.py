@@ -7,7 +7,7 @@ by the names and axes written here. Sizes are in tokens; a limit is inclusive.
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -16,7 +16,13 @@ from service.bundle.records import Record
 from service.decoding import DecodingOptions
 from service.errors import InvalidArgument
 
-FORMAT_VERSION = 1
+OLDEST_FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""What is written; every version from the oldest on is read.
+
+    1    int8 and fp32 graphs
+    2    fp16 graphs, whose memory and state are float16; `source_prefix`
+"""
 PRECISIONS = ("fp32", "int8", "fp16")
 GRAPHS = ("encoder", "step")
 DTYPES = ("float32", "float16", "int64", "int32", "int8")
@@ -41,7 +47,8 @@ class TensorSpec(Record):
     An axis is a fixed size or a name: `sentence` (first axis of memory), `sentence * beam` (first
     axis of state, row `i` belongs to sentence `i // beams`), `source` (positions, padded), `target`
     (a cache that is written in place, one position a step; its size is the capacity), `shortlist`
-    (the words that the sentence chooses from, padded). Padding has the value `padding`.
+    (the words that the sentence chooses from, padded). Padding has the value `padding`. What is
+    float32 here is float16 in fp16 graphs.
     """
 
     name: str
@@ -56,6 +63,10 @@ class TensorSpec(Record):
             yield f"name is {self.name!r}, which the graphs use for something else"
         if self.dtype not in DTYPES:
             yield f"dtype is {self.dtype!r}, must be one of {_listed(DTYPES)}"
+
+    def halved(self) -> "TensorSpec":
+        """The tensor as fp16 graphs have it."""
+        return replace(self, dtype="float16") if self.dtype == "float32" else self
 
     def axis_faults(self, first: str, others: tuple[str, ...]) -> Iterator[str]:
         """Where the axes aren't `first`, then sizes and some of `others`, each at most once."""
@@ -161,6 +172,7 @@ class Manifest(Record):
     """Everything about a model but its weights.
 
     `name` is what clients ask for; `architecture` is information only; languages are BCP 47 tags;
+    `source_prefix` are ids before those of every source, as one that names the target language;
     `shortlist` is more memory, of int8 graphs that can choose from a sentence's own words;
     `files` is filled in by `write_bundle`; `provenance` is for people: data, licence, attribution,
     configuration, scores with their sacreBLEU signature, report of the verification.
@@ -178,6 +190,7 @@ class Manifest(Record):
     state: tuple[TensorSpec, ...]
     attention: Attention
     precisions: tuple[str, ...]
+    source_prefix: tuple[int, ...] = ()
     shortlist: tuple[TensorSpec, ...] = ()
     search: SearchDefaults = SearchDefaults()
     files: Mapping[str, FileRecord] = field(default_factory=dict)
@@ -188,6 +201,13 @@ class Manifest(Record):
     def languages(self) -> tuple[str, str]:
         """Source and target, as BCP 47 tags."""
         return self.source_language, self.target_language
+
+    def in_precision(self, precision: str) -> "Manifest":
+        """The manifest with memory and state as the graphs of a precision have them."""
+        if precision != "fp16":
+            return self
+        memory, state = (tuple(s.halved() for s in specs) for specs in (self.memory, self.state))
+        return replace(self, memory=memory, state=state)
 
     @property
     def file_names(self) -> frozenset[str]:
@@ -214,6 +234,12 @@ class Manifest(Record):
         for key, id in vars(self.special_ids).items():
             if id >= self.vocabulary_size:
                 yield f"special_ids.{key} is {id}, vocabulary_size is {self.vocabulary_size}"
+        if min(self.source_prefix, default=0) < 0:
+            yield f"source_prefix is {list(self.source_prefix)}, must be ids of at least 0"
+        # A prefix, a piece and EOS are the shortest source.
+        if len(self.source_prefix) + 2 > self.limits.max_source_tokens and self.source_prefix:
+            most = self.limits.max_source_tokens - 2
+            yield f"source_prefix has {len(self.source_prefix)} ids, at most {most} leave room"
         longest = self.limits.max_target_tokens
         if self.search.max_length > longest:
             yield f"search.max_length is {self.search.max_length}, the model's limit is {longest}"

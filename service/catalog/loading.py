@@ -18,7 +18,7 @@ from service.translator import Translator
 
 _LOG = logging.getLogger(__name__)
 # Best first; a bundle need not have them all.
-_PRECISIONS = {"cpu": ("int8", "fp32"), "cuda": ("fp16", "fp32")}
+_PRECISIONS = {"cpu": ("int8", "fp32"), "cuda": ("fp16",)}
 
 
 def repeated_versions(bundles: Sequence[Bundle]) -> Iterator[str]:

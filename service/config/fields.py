@@ -78,7 +78,7 @@ class ServerConfig:
     device: str = option("auto", "auto takes cuda if there is one", choices=("auto", "cpu", "cuda"))
     precision: str = option(
         "auto",
-        "auto takes int8 on cpu and fp16 on cuda, and fp32 where a bundle lacks that",
+        "auto takes fp16 on cuda, and on cpu int8, or fp32 where a bundle lacks that",
         choices=("auto", "fp32", "int8", "fp16"),
     )
     workers: int = option(

@@ -20,9 +20,18 @@ PROVIDERS = {
     "cpu": ["CPUExecutionProvider"],
     "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"],
 }
+# Memory that was asked for once is never given back: no more than what was asked for.
+_CUDA_OPTIONS = {"arena_extend_strategy": "kSameAsRequested"}
 _CPU_PACKAGE, _GPU_PACKAGE = "onnxruntime", "onnxruntime-gpu"
 _DRIVER = "libcuda.so.1"
 _LOG = logging.getLogger(__name__)
+
+
+def provider_options(device: str, max_bytes: int = 0) -> list[dict[str, str]]:
+    """Those of each provider of a device; it takes at most `max_bytes` of its memory, 0 is all."""
+    limit = {"gpu_mem_limit": str(max_bytes)} if max_bytes else {}
+    of_provider = {"CUDAExecutionProvider": _CUDA_OPTIONS | limit}
+    return [of_provider.get(provider, {}) for provider in PROVIDERS[device]]
 
 
 def device_fault(device: str) -> str | None:

@@ -8,7 +8,13 @@ import onnxruntime
 
 from service.bundle import Bundle, Manifest
 from service.errors import BundleError, ConfigError
-from service.session.devices import PROVIDERS, check_device, device_fault, prepare
+from service.session.devices import (
+    PROVIDERS,
+    check_device,
+    device_fault,
+    prepare,
+    provider_options,
+)
 from service.session.shortlist import Shortlists
 
 # The first is scalar code on CPU; the second hides the output product's bias from the int8 kernels,
@@ -20,7 +26,8 @@ _DISABLED_OPTIMIZERS = ["SkipLayerNormFusion", "MatMulAddFusion"]
 class Graphs:
     """The encoder and step sessions of a bundle in one precision; safe to share between threads.
 
-    `shortlists` are there if the graphs can choose from a sentence's own words.
+    `manifest` has its tensors as this precision's graphs do; `shortlists` are there if the graphs
+    can choose from a sentence's own words.
     """
 
     manifest: Manifest
@@ -30,9 +37,16 @@ class Graphs:
 
     @classmethod
     def load(
-        cls, bundle: Bundle, precision: str, *, device: str = "cpu", threads: int = 1
+        cls,
+        bundle: Bundle,
+        precision: str,
+        *,
+        device: str = "cpu",
+        threads: int = 1,
+        max_device_bytes: int = 0,
     ) -> "Graphs":
-        """Loads both graphs; `threads` are those of one call.
+        """Loads both graphs; `threads` are those of one call, and each graph takes at most
+        `max_device_bytes` of a GPU's memory, 0 for as much as it needs.
 
         Raises ConfigError for a precision the bundle lacks or a device onnxruntime can't give, and
         BundleError for a file that is no graph.
@@ -41,12 +55,13 @@ class Graphs:
         prepare(device)
         options = _session_options(threads)
         encoder, step = (
-            _load_session(bundle.graph_path(precision, graph), options, device)
+            _load_session(bundle.graph_path(precision, graph), options, device, max_device_bytes)
             for graph in ("encoder", "step")
         )
         can_choose = any(each.name == "whole_vocabulary" for each in step.get_inputs())
         lexicon = bundle.lexicon() if can_choose else None
-        return cls(bundle.manifest, encoder, step, Shortlists(lexicon) if lexicon else None)
+        manifest = bundle.manifest.in_precision(precision)
+        return cls(manifest, encoder, step, Shortlists(lexicon) if lexicon else None)
 
 
 def _check_available(manifest: Manifest, precision: str, device: str) -> None:
@@ -82,13 +97,14 @@ def _saturates() -> bool:
 
 
 def _load_session(
-    path: Path, options: onnxruntime.SessionOptions, device: str
+    path: Path, options: onnxruntime.SessionOptions, device: str, max_device_bytes: int
 ) -> onnxruntime.InferenceSession:
     try:
         session = onnxruntime.InferenceSession(
             str(path),
             options,
             providers=PROVIDERS[device],
+            provider_options=provider_options(device, max_device_bytes),
             disabled_optimizers=_DISABLED_OPTIMIZERS,
             # Else it tries again on the cpu, and with the optimisations that were left out.
             enable_fallback=False,

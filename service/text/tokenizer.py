@@ -34,10 +34,14 @@ class Token:
 
 
 class Tokenizer:
-    """A SentencePiece model. Read-only and safe to share between threads."""
+    """A SentencePiece model. Read-only and safe to share between threads.
 
-    def __init__(self, processor: SentencePieceProcessor) -> None:
+    prefix: ids that come before those of every text that isn't blank, as tokens without characters.
+    """
+
+    def __init__(self, processor: SentencePieceProcessor, prefix: Sequence[int] = ()) -> None:
         self._processor = processor
+        self._prefix = list(prefix)
         self._is_byte = [processor.is_byte(id) for id in range(processor.vocab_size())]
         self.vocabulary_size: int = processor.vocab_size()
         # -1 where the model has no such piece.
@@ -50,23 +54,25 @@ class Tokenizer:
         self.unknown_ids = frozenset([*bytes_, self.unk_id])
 
     @classmethod
-    def from_bytes(cls, model: bytes) -> "Tokenizer":
+    def from_bytes(cls, model: bytes, prefix: Sequence[int] = ()) -> "Tokenizer":
         """Load the bytes of a SentencePiece `.model` file.
 
         Raises:
-            BundleError: if they are something else.
+            BundleError: if they are something else, or have no piece of the prefix.
         """
         processor = SentencePieceProcessor()
         try:
             processor.load_from_serialized_proto(model)
-        except RuntimeError as exc:
+        except (RuntimeError, UnicodeDecodeError) as exc:  # its own message may be no UTF-8
             raise BundleError("tokenizer", ["not a SentencePiece model"]) from exc
-        return cls(processor)
+        if max(prefix, default=0) >= processor.vocab_size():
+            raise BundleError("tokenizer", [f"has no piece {max(prefix)} of the source prefix"])
+        return cls(processor, prefix)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`, without special ids."""
         ids: list[int] = self._processor.encode(text)
-        return ids
+        return [*self._prefix, *ids] if ids and self._prefix else ids
 
     def unknown_characters(self, text: str, ids: Sequence[int]) -> list[int]:
         """Where in `text` the characters are that no piece spells; `ids` are those of `text`."""
@@ -85,18 +91,21 @@ class Tokenizer:
 
         What is only a part of a character's normal form (`f`, `i` of `ﬁ`) has its whole span.
         """
-        ids = self.encode(text)
+        ids: list[int] = self._processor.encode(text)
         pieces: list[str] = self._processor.encode(text, return_type=str)
         normalized, origins = self._processor.normalize(text, with_offsets=True)
         characters = _original_spans(normalized, origins)
         cursor = 0  # in UTF-8 bytes of the normalised text, which the pieces spell out
-        tokens = []
+        tokens = self._prefix_tokens() if ids else []
         for id, piece in zip(ids, pieces, strict=True):
             length = 1 if self._is_byte[id] else len(piece.encode())
             start, end = characters[cursor][0], characters[cursor + length - 1][1]
             tokens.append(Token(id, _display(piece), *_visible(text, start, end)))
             cursor += length
         return tokens
+
+    def _prefix_tokens(self) -> list[Token]:
+        return [Token(id, self._processor.id_to_piece(id), 0, 0) for id in self._prefix]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of `ids`; special ids are silent, and what is not UTF-8 is U+FFFD."""

@@ -28,6 +28,8 @@ class Reader:
         self._eos = manifest.special_ids.eos
         self._limit = manifest.limits.max_source_tokens
         self._preferred = manifest.limits.split_above
+        # Of a part, without the end that each of them gets, and its prefix.
+        self._part_limit = max(1, self._preferred - 1 - len(manifest.source_prefix))
         self._name = manifest.name
         self._tokenizer = tokenizer
         self._truecase = Truecaser(tokenizer.encode, tokenizer.score)
@@ -97,7 +99,7 @@ class Reader:
             raise self._too_long(unit)
         tokens = self._tokenizer.encode_tokens(unit.read_text)
         starts = [unit.place(token.start) for token in tokens]
-        cuts = split_tokens(unit.text, starts, self._preferred - 1, self._language)
+        cuts = split_tokens(unit.text, starts, self._part_limit, self._language)
         places = [unit.start, *(_outside(unit, cut) for cut in cuts), unit.end]
         for begin, end in pairwise(places):
             start, stop = trim(unit.document.text, begin, end)

@@ -47,7 +47,9 @@ class Translator:
     def __init__(self, bundle: Bundle, engine: Engine) -> None:
         self.manifest: Manifest = bundle.manifest
         self.engine = engine
-        source = Tokenizer.from_bytes(bundle.tokenizer_bytes("source"))
+        source = Tokenizer.from_bytes(
+            bundle.tokenizer_bytes("source"), bundle.manifest.source_prefix
+        )
         target = Tokenizer.from_bytes(bundle.tokenizer_bytes("target"))
         self._tokenizers = source, target
         self._reader = Reader(bundle.manifest, source)

@@ -66,3 +66,17 @@ def listed(
     return write_bundle(
         directory, manifest_for(network, description, ["int8"], {}, shortlist=True), files
     )
+
+
+@pytest.fixture(scope="session")
+def halved(
+    network: Translator,
+    vocabulary: bytes,
+    description: Description,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Bundle:
+    """A bundle in float16."""
+    files = graph_files(network, ["fp16"], description.graph_options, {})
+    directory: Path = tmp_path_factory.mktemp("bundles") / "halved"
+    manifest = manifest_for(network, description, ["fp16"], {})
+    return write_bundle(directory, manifest, files | {"source.model": vocabulary})

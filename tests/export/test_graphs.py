@@ -8,11 +8,13 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from export.graphs import FloatProducts, GraphOptions, step_graph
 from export.verify.values import value_error
 from service.bundle import Bundle
 from service.decoding import DecodingOptions, decode
 from service.session import Graphs, OnnxModel
 from tests.tiny_bundle import VOCABULARY_SIZE, random_sources
+from training.bahdanau import BahdanauConfig
 from training.data import pad
 from training.model import Translator
 from training.step_model import TorchStepModel
@@ -109,6 +111,12 @@ def test_beams_on_one_memory_are_sentences_of_their_own(graphs: Graphs) -> None:
     assert beams.keys() == sentences.keys()
     for name, values in beams.items():
         np.testing.assert_allclose(values, sentences[name], atol=1e-5, err_msg=name)
+
+
+def test_a_network_without_attention_is_refused() -> None:
+    config = BahdanauConfig(VOCABULARY_SIZE, attention=False)
+    with pytest.raises(ValueError, match="without attention"):
+        step_graph(config.build(), FloatProducts(), GraphOptions(0, 8, 8))
 
 
 def _kept(graphs: Graphs) -> tuple[Any, ...]:

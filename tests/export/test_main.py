@@ -73,13 +73,42 @@ def test_a_checkpoint_becomes_a_bundle_that_verifies_and_rebuilds_itself(
     report = json.loads(capsys.readouterr().out)
     assert report["scores"].keys() == {"int8"}
     assert len(report["alignment"]["layers"]) == num_attention_layers(network)
-    assert main(["verify", bundle, *evidence]) == 0
+    assert main(["verify", bundle, "--json", *evidence]) == 0
     assert json.loads(capsys.readouterr().out)["int8"]["same_in_1_rows"] == 1
+    assert main(["verify", bundle, "--quick", *evidence]) == 0
+    rows = table_of(capsys.readouterr().out)
+    assert {verdict for *_, limit, verdict in rows if limit} == {"ok"}
+    assert [found for _, name, found, *_ in rows if name.startswith("alone")] == [
+        "100.00% the same"
+    ]
     assert main(["rebuild", bundle, rebuilt]) == 0
     manifest = read_bundle(Path(rebuilt)).manifest
     assert manifest.name == "tiny-en-fr" and manifest.version.startswith("3-")
-    assert main(["inspect", rebuilt]) == 0
+    assert main(["inspect", rebuilt, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["operators"].keys() == {"fp32/encoder", "fp32/step"}
+
+
+def test_a_checkpoint_becomes_a_bundle_of_every_precision(
+    checkpoint: str, pairs: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = str(tmp_path / "bundle")
+    evidence = ["--valid", pairs, "--max-bleu-loss", "100"]
+    precisions = ["--precision", "int8", "fp16", "fp32"]
+    assert main(["bundle", checkpoint, bundle, *evidence, "--test", pairs, *precisions]) == 0
+    report = read_bundle(Path(bundle)).manifest.provenance["verification"]
+    assert report["fp32"]["max_value_error"] < report["fp16"]["max_value_error"] < 0.05
+    assert {report[p]["same_in_7_rows"] for p in ("int8", "fp16", "fp32")} == {1}
+    capsys.readouterr()
+    assert main(["verify", bundle, "--valid", pairs, "--max-bleu-loss", "-1"]) == 1
+    output = capsys.readouterr()
+    failed = [row[:2] for row in table_of(output.out) if row[-1] == "FAILED"]
+    assert failed == [[p, f"beam {w}, BLEU"] for p in ("int8", "fp16") for w in (1, 4)]
+    assert output.err.startswith("python -m export: int8: beam 1, BLEU: ")
+
+
+def table_of(text: str) -> list[list[str]]:
+    """The cells of a Markdown table, without its headings."""
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()[2:]]
 
 
 @pytest.mark.parametrize(
