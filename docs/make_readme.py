@@ -46,9 +46,9 @@ def scores() -> str:
 
 
 @contextmanager
-def serving() -> Iterator[str]:
-    """A server with everything at its default; its banner."""
-    command = (*_SERVICE, "serve")
+def serving(*flags: str) -> Iterator[str]:
+    """A server with everything else at its default; its banner."""
+    command = (*_SERVICE, "serve", *flags)
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None

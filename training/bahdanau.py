@@ -29,6 +29,9 @@ class BahdanauConfig(TranslatorConfig):
     decoder_size: int = 512
     decoder_layers: int = 1
     attention_size: int = 256
+    attention: bool = True
+    """False: every step sees the encoder's final state instead (Cho et al. 2014, 2.2), as the
+    measure of what attention adds; such a network can't be exported."""
     dropout: float = 0.2
     """On embeddings, between layers and on the readout."""
 
@@ -163,7 +166,7 @@ class Bahdanau(Translator):
     """GRU encoder, additive attention, GRU decoder with deep output (Bahdanau et al. 2015).
 
     Memory: the encoder's outputs and the same projected as keys. State: the hidden state of each
-    decoder layer. `StepOutput.attention` has one head.
+    decoder layer. `StepOutput.attention` has one head; without attention it is uniform.
     """
 
     config: BahdanauConfig
@@ -211,6 +214,9 @@ class Bahdanau(Translator):
     ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         embedded = self.dropout(self.embedding(source_ids))
         outputs, final_state = self.encoder(embedded, source_lengths)
+        if not self.config.attention:
+            # Whatever the weights of positions that are all the same, this is their mean.
+            outputs = final_state.unsqueeze(1).expand_as(outputs)
         projected_keys = self.decoder.attention.key_projection(outputs)
         # Autocast makes bfloat16 keys; values that are not would be converted at every step.
         values = outputs.to(projected_keys.dtype)

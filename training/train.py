@@ -94,7 +94,7 @@ class Trainer:
         self._saved_at = time.monotonic()
         with (
             stop.on_signals(),
-            SummaryWriter(str(self.directory), purge_step=self.progress.step) as writer,
+            SummaryWriter(str(self.directory), purge_step=self.progress.step + 1) as writer,
             self._progress_bar() as bar,
         ):
             for examples in self._remaining_batches():

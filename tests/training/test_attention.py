@@ -110,6 +110,18 @@ def test_self_attention_equals_torch_multihead_attention_with_the_same_weights()
     torch.testing.assert_close(weights, expected_weights)
 
 
+def test_every_head_scores_with_the_scoring_function_that_it_is_given() -> None:
+    additive = AdditiveAttention(query_size=4, key_size=4, attention_size=6)
+    attention = SelfAttention(8, 2, attention=additive)
+    sequence, lengths = torch.randn(2, 5, 8), torch.tensor([[1, 2, 3, 4, 5], [2, 2, 2, 2, 2]])
+    _, weights = attention(sequence, lengths)
+    query, key, value = attention.in_projection(sequence).chunk(3, -1)
+    for head in range(2):
+        part = slice(4 * head, 4 * head + 4)
+        _, expected = additive(query[..., part], key[..., part], value[..., part], lengths)
+        torch.testing.assert_close(weights[:, head], expected)
+
+
 def test_cross_attention_of_a_sequence_to_itself_is_self_attention() -> None:
     within, across = SelfAttention(8, 2), CrossAttention(8, 2)
     across.query_projection.weight.data, across.query_projection.bias.data = (

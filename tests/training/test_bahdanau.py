@@ -1,5 +1,7 @@
 """What is the recurrent translator's alone: its encoder, its recurrence, its attention."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -70,6 +72,18 @@ def test_attention_is_decided_by_the_previous_hidden_state_and_not_by_the_input(
     assert torch.equal(attention(7, state), attention(8, state))
     other_top = (state[0], state[1] + 1)
     assert not torch.allclose(attention(7, state), attention(7, other_top))
+
+
+def test_without_attention_every_step_sees_the_final_state_of_the_encoder() -> None:
+    model = replace(CONFIG, attention=False).build().eval()
+    source, lengths = torch.tensor([[3, 4, 5, 6], [7, 8, 0, 0]]), torch.tensor([4, 2])
+    _, final = model.encoder(model.embedding(source), lengths)
+    memory, state = model.encode(source, lengths)
+    for hidden in (state, tuple(layer.flip(0) + 1 for layer in state)):
+        projected = torch.zeros(2, 3 * CONFIG.decoder_size)
+        _, context, weights = model.decoder.advance(projected, hidden, memory, lengths)
+        torch.testing.assert_close(context, final)
+        torch.testing.assert_close(weights[1], torch.tensor([0.5, 0.5, 0.0, 0.0]))
 
 
 def test_the_initial_state_of_every_layer_is_bounded_and_its_own(model: Bahdanau) -> None:

@@ -31,6 +31,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "bahdanau": BAHDANAU,
     "bahdanau, deep": BAHDANAU | {"encoder_layers": 2, "decoder_layers": 3},
     "bahdanau, one direction": BAHDANAU | {"bidirectional": False},
+    "bahdanau, no attention": BAHDANAU | {"attention": False},
 }
 
 
