@@ -22,18 +22,24 @@ from torch import Tensor
 
 from bench.corpus import ROOT, load_corpus
 from bench.side_by_side import encode
-from bench.systems import Ctranslate2System, EngineSystem, Ids, Peer, System, TorchSystem
+from bench.systems import (
+    WHOLE_CORPUS,
+    Ctranslate2System,
+    EngineSystem,
+    Ids,
+    Peer,
+    System,
+    TorchSystem,
+)
 from bench.table import Row, format_table
 from bench.timing import alternate
 from export.rebuild import network_of, rebuild
-from service.batching import QueueLimits
 from service.bundle import Bundle, read_bundle
 from service.decoding import DecodingOptions, Stopping
 from service.engine import load_engine
 from service.session import device_fault
 from training.model import StepOutput, Translator
 
-_WHOLE_CORPUS = QueueLimits(max_sentences=1 << 20, max_tokens=1 << 30)
 _MAX_ROWS = 256
 
 
@@ -72,7 +78,7 @@ def _systems(
 ) -> dict[str, System]:
     halved = rebuild(bundle, place / "halved", ["fp16"])
     engine = load_engine(
-        halved, precision="fp16", device=device, max_rows=_MAX_ROWS, queue=_WHOLE_CORPUS
+        halved, precision="fp16", device=device, max_rows=_MAX_ROWS, queue=WHOLE_CORPUS
     )
     systems: dict[str, System] = {
         "this engine": EngineSystem(stack.enter_context(contextlib.closing(engine)), options)

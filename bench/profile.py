@@ -31,13 +31,15 @@ from bench.side_by_side import encode
 from bench.systems import Ids
 from bench.table import Row, format_table
 from service.bundle import Bundle
-from service.decoding import Batch
+from service.decoding import Batch, DecodingOptions
 from service.errors import StartupError
 from service.session import Graphs, OnnxModel
-from service.session.graphs import _DISABLED_OPTIMIZERS
+from service.session.loading import _DISABLED_OPTIMIZERS
 
 ROWS = (1, 8, 32, 64)
 INTEGER_PRODUCTS = {"MatMulIntegerToFloat", "DynamicQuantizeMatMul", "MatMulInteger", "QGemm"}
+_BRANCHES = ("listed.", "whole.")
+"""What the names of nodes in an If's branches begin with."""
 _WARM_STEPS, _STEPS, _REPEATS = 2, 24, 9
 
 
@@ -86,28 +88,34 @@ class _TimedSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         self.run_seconds += time.perf_counter() - started
 
 
-def profile(bundle: Bundle, sources: Sequence[Ids], beam_size: int) -> StepProfile:
-    """A step with these sentences, ids with EOS, `beam_size` rows each."""
+def profile(bundle: Bundle, sources: Sequence[Ids], options: DecodingOptions) -> StepProfile:
+    """A step with these sentences, ids with EOS, a row for each beam of the options."""
+    beam_size = options.beam_size
     graphs = Graphs.load(bundle, served_precision(bundle))
     with tempfile.TemporaryDirectory() as scratch:
         profiled = _with_step_session(graphs, bundle, profile_prefix=str(Path(scratch, "step")))
-        _steps(profiled, sources, beam_size)
+        _steps(profiled, sources, options)
         operators = operator_times(Path(profiled.step.end_profiling()))
     timed = _with_step_session(graphs, bundle)
-    steps = [step for _ in range(_REPEATS) for step in _steps(timed, sources, beam_size)]
+    steps = [step for _ in range(_REPEATS) for step in _steps(timed, sources, options)]
     search, reorder, session, run = (1e6 * median(part) for part in zip(*steps, strict=True))
     return StepProfile(len(sources) * beam_size, search, reorder, session, run, operators)
 
 
 def operator_times(path: Path) -> dict[str, float]:
-    """Microseconds of a run by operator type: the sum of its nodes' medians."""
+    """Microseconds of a run by operator type: the sum of its nodes' medians.
+
+    What an If takes is without the nodes of its branches, which count as their own types.
+    """
     by_node: dict[tuple[str, str], list[float]] = defaultdict(list)
     for event in json.loads(path.read_text()):
         if event["cat"] == "Node" and event["name"].endswith("_kernel_time"):
             by_node[event["args"]["op_name"], event["name"]].append(event["dur"])
     times: dict[str, float] = defaultdict(float)
-    for (operator, _), durations in by_node.items():
+    for (operator, node), durations in by_node.items():
         times[operator] += median(durations)
+        if node.startswith(_BRANCHES):
+            times["If"] -= median(durations)
     return dict(times)
 
 
@@ -125,11 +133,13 @@ def _with_step_session(graphs: Graphs, bundle: Bundle, profile_prefix: str = "")
     return replace(graphs, step=session)
 
 
-def _steps(graphs: Graphs, sources: Sequence[Ids], beam_size: int) -> list[tuple[float, ...]]:
+def _steps(
+    graphs: Graphs, sources: Sequence[Ids], options: DecodingOptions
+) -> list[tuple[float, ...]]:
     """Seconds in search, reorder, session and run, of every step."""
-    model = Endless(OnnxModel(graphs, len(sources) * beam_size))
-    batch = Batch[int](model, beam_size)
-    batch.join(range(len(sources)), sources, [comparable(beam_size)] * len(sources))
+    model = Endless(OnnxModel(graphs, len(sources) * options.beam_size))
+    batch = Batch[int](model, options.beam_size)
+    batch.join(range(len(sources)), sources, [options] * len(sources))
     steps = list[tuple[float, ...]]()
     for _ in range(_WARM_STEPS + _STEPS):
         model.step_seconds = model.reorder_seconds = graphs.step.run_seconds = 0.0
@@ -172,6 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--models", type=Path, default=ROOT / "models", help="default models/")
     parser.add_argument("--architecture", default="transformer")
     parser.add_argument("--beam-size", type=int, default=1)
+    parser.add_argument("--whole-vocabulary", action="store_true", help="choose from no list")
     parser.add_argument("--sentences", type=Path, help="as for python -m bench")
     options = parser.parse_args(arguments)
     settings = Settings(options.models, load_corpus(options.sentences))
@@ -181,7 +192,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("; ".join(error.faults))
     sources = encode(bundle, settings.corpus.sources[: max(ROWS)])
     beam_size = options.beam_size
-    profiles = [profile(bundle, sources[: max(1, rows // beam_size)], beam_size) for rows in ROWS]
+    search = replace(comparable(beam_size), shortlist=not options.whole_vocabulary)
+    profiles = [profile(bundle, sources[: max(1, rows // beam_size)], search) for rows in ROWS]
     print(table(profiles, f"{bundle.manifest.name}, beam {beam_size}"))
     return 0
 

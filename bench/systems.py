@@ -16,13 +16,14 @@ from service.batching import QueueLimits
 from service.bundle import Bundle
 from service.decoding import DecodingOptions, Hypothesis, decode
 from service.engine import Engine, load_engine, usable_cores
+from service.server.pauses import shorten_pauses
 from training.model import Translator
 from training.step_model import TorchStepModel
 from training.transformer import Transformer
 
 Ids: TypeAlias = Sequence[int]
 
-_WHOLE_CORPUS = QueueLimits(max_sentences=1 << 20, max_tokens=1 << 30)
+WHOLE_CORPUS = QueueLimits(max_sentences=1 << 20, max_tokens=1 << 30)
 _TORCH_ROWS = 64
 
 
@@ -50,7 +51,9 @@ def translate(system: System, sources: Sequence[Ids]) -> list[tuple[int, ...]]:
 
 def engine_of(bundle: Bundle) -> Engine:
     """The engine as the server runs it, with a queue that takes a whole corpus."""
-    return load_engine(bundle, precision=served_precision(bundle), queue=_WHOLE_CORPUS)
+    engine = load_engine(bundle, precision=served_precision(bundle), queue=WHOLE_CORPUS)
+    shorten_pauses()
+    return engine
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from export.assemble import Description, graph_files, manifest_for
 from export.quantize import calibrate
 from export.shortlist import build_lexicon
 from export.verify import EvalSet, Tolerances, scores, verify
-from service.bundle import SHORTLIST_NAME, Bundle, write_bundle
+from service.bundle import SHORTLIST_NAME, Bundle, Lexicon, write_bundle
 from training.checkpoint import TrainedTranslator
 from training.data import Example
 from training.model import Translator
@@ -91,9 +91,7 @@ def build_candidate(
     pairs = [(example.source_ids, example.target_ids) for example in evidence.calibration]
     ranges = calibrate(model, options, pairs) if "int8" in precisions else {}
     built = tuple(dict.fromkeys(("fp32", *precisions)))
-    lexicon = None
-    if evidence.training and "int8" in precisions:
-        lexicon = build_lexicon(evidence.training, candidate.tokenizers[SOURCE_MODEL])
+    lexicon = _lexicon(candidate, evidence) if "int8" in precisions else None
     files = graph_files(model, built, options, ranges, lexicon)
     files |= candidate.tokenizers
     if lexicon:
@@ -105,16 +103,20 @@ def build_candidate(
     directory.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".export-") as scratch:
         draft = write_bundle(Path(scratch, "draft"), manifest, files)
-        layer, test = description.attention_layer, evidence.test
-        proven: dict[str, Any] = {
-            "verification": verify(draft, model, layer, evidence.valid, tolerances)
-        }
-        if test:
+        layer = description.attention_layer
+        proven = {"verification": verify(draft, model, layer, evidence.valid, tolerances)}
+        if test := evidence.test:
             proven["scores"] = {name: scores(draft, name, test) for name in precisions}
     provenance = {**manifest.provenance, **proven}
     shipped = replace(manifest, precisions=tuple(precisions), provenance=provenance)
     kept = {name: files[name] for name in files if name in shipped.file_names}
     return write_bundle(directory, shipped, kept)
+
+
+def _lexicon(candidate: Candidate, evidence: Evidence) -> Lexicon | None:
+    if not evidence.training:
+        return None
+    return build_lexicon(evidence.training, candidate.tokenizers[SOURCE_MODEL])
 
 
 def content_version(files: Mapping[str, bytes], steps: int | None) -> str:

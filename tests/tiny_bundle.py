@@ -63,13 +63,15 @@ def tiny_bundle(directory: Path, architecture: str) -> Bundle:
     return network_bundle(directory, tiny_network(architecture), LIMITS)
 
 
-def network_bundle(directory: Path, network: Translator, limits: Limits) -> Bundle:
-    """Writes a bundle of any network in fp32, with a tokenizer of its vocabulary's size."""
+def network_bundle(
+    directory: Path, network: Translator, limits: Limits, precision: str = "fp32"
+) -> Bundle:
+    """Writes a bundle of any network in floats, with a tokenizer of its vocabulary's size."""
     name = f"tiny-{network.config.architecture}"
     description = Description(name, "1", "en", "fr", limits, attention_layer=0)
-    files = graph_files(network, ["fp32"], description.graph_options, {})
+    files = graph_files(network, [precision], description.graph_options, {})
     files["source.model"] = train_vocabulary(TEXT * 25, network.config.vocabulary_size, 1.0)
-    manifest = manifest_for(network, description, ["fp32"], {})
+    manifest = manifest_for(network, description, [precision], {})
     return write_bundle(directory, manifest, files)
 
 

@@ -85,12 +85,16 @@ def write_marian(
     flags = {"separate_vocabs": variant.two_vocabularies, "model_max_length": 512}
     (directory / "tokenizer_config.json").write_text(json.dumps(flags))
     model = random_model(variant, len(source), seed, **sizes)
-    model = model.half() if variant.half else model
+    save(model.half() if variant.half else model, directory, variant)
+    return directory
+
+
+def save(model: MarianMTModel, directory: Path, variant: Variant) -> None:
+    """Write config and weights, as safetensors or as a pickle."""
     model.save_pretrained(directory)
     if variant.pickled:
         (directory / "model.safetensors").unlink()
         torch.save(model.state_dict(), directory / "pytorch_model.bin")
-    return directory
 
 
 def random_model(variant: Variant, rows: int, seed: int = 0, **sizes: int) -> MarianMTModel:

@@ -1,9 +1,9 @@
-"""The Transformer translator (Vaswani et al. 2017), post-norm, with one embedding for everything.
+"""The Transformer translator (Vaswani et al. 2017), post-norm.
 
-Owns the network and its caches. Numerically the model that CTranslate2 calls `TransformerSpec` with
-`pre_norm=False`, ReLU, scaled embeddings and the interleaved sinusoids given as its encodings; and,
-as `TransformerConfig` says, the one that Hugging Face calls `MarianMTModel`.
-`CachedAttention` has no weights and is the one part that an exported graph may replace.
+Owns the network and its caches. With the defaults it is numerically the model that CTranslate2
+calls `TransformerSpec` with `pre_norm=False`, ReLU, scaled embeddings and the interleaved sinusoids
+given as its encodings; as `TransformerConfig` can also say, the one that Hugging Face calls
+`MarianMTModel`.
 """
 
 from collections.abc import Callable
@@ -17,13 +17,11 @@ from torch import Tensor, nn
 from training.attention import (
     CrossAttention,
     PositionLayout,
-    ScaledDotProductAttention,
     SelfAttention,
     causal_lengths,
-    merge_heads,
     sinusoidal_positions,
-    split_heads,
 )
+from training.cached_attention import CachedAttention
 from training.model import (
     Embedding,
     StepOutput,
@@ -107,44 +105,6 @@ class EncoderLayer(nn.Module):
         hidden = self.self_attention_norm(hidden + self.dropout(attended))
         output: Tensor = self.feed_forward_norm(hidden + self.dropout(self.feed_forward(hidden)))
         return output
-
-
-class CachedAttention(nn.Module):
-    """Self-attention of one new token per row over the keys and values kept from earlier steps."""
-
-    def __init__(self, num_heads: int) -> None:
-        super().__init__()
-        self.num_heads = num_heads
-        self.attention = ScaledDotProductAttention()
-
-    def forward(
-        self, projected: Tensor, positions: Tensor, key_cache: Tensor, value_cache: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Context (rows, model_size) and both caches with the new token written at `positions`.
-
-        `projected` (rows, 3 * model_size) holds query, key and value; `positions` is (rows,);
-        caches are (rows, heads, capacity, head_size), larger ones if a position is beyond them.
-        What lies after a row's position in its cache is never read.
-        """
-        query, key, value = (
-            split_heads(part.unsqueeze(1), self.num_heads) for part in projected.chunk(3, -1)
-        )
-        key_cache = _write(key_cache, key, positions)
-        value_cache = _write(value_cache, value, positions)
-        context, _ = self.attention(query, key_cache, value_cache, positions + 1)
-        return merge_heads(context).squeeze(1), key_cache, value_cache
-
-
-def _write(cache: Tensor, entry: Tensor, positions: Tensor) -> Tensor:
-    """A copy of the cache with entry (rows, heads, 1, head_size) at each row's position."""
-    capacity, needed = cache.size(2), int(positions.max()) + 1
-    if needed > capacity:
-        # Doubling keeps the number of copies logarithmic in the length.
-        cache = F.pad(cache, (0, 0, 0, max(needed, 2 * capacity) - capacity))
-    rows = torch.arange(cache.size(0), device=cache.device)
-    heads = torch.arange(cache.size(1), device=cache.device)
-    indices = (rows.unsqueeze(1), heads.unsqueeze(0), positions.long().unsqueeze(1))
-    return cache.index_put(indices, entry.squeeze(2).to(cache.dtype))
 
 
 class DecoderLayer(nn.Module):

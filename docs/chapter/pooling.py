@@ -22,6 +22,7 @@ RATE = 1.0
 
 
 def samples() -> Samples:
+    """The measurements of all figures."""
     return draw_samples(SAMPLES, torch.Generator().manual_seed(0))
 
 
@@ -43,6 +44,7 @@ def roughness(predictions: Tensor) -> float:
 
 
 def draw_curve(axes: Axes, predictions: Tensor, title: str) -> None:
+    """Predictions (places,) between the samples and the truth."""
     measured = samples()
     axes.plot(measured.x, measured.y, "o", color=plots.ORANGE, markersize=4, label="samples")
     curves = {"truth": truth(PLACES), "prediction": predictions}
@@ -50,6 +52,7 @@ def draw_curve(axes: Axes, predictions: Tensor, title: str) -> None:
 
 
 def draw_weights(axes: Axes, weights: Tensor) -> None:
+    """Weights (places, samples), dark where the largest is."""
     plots.heatmap(
         axes,
         weights,
@@ -77,14 +80,21 @@ def average_pooling(run: Run) -> Figure:
 
 def nadaraya_watson(run: Run) -> Figure:
     """Weights by distance, with a kernel of width 1."""
-    predictions, weights = predict(GaussianAttention(), samples(), PLACES)
-    picture, axes = plots.canvas(columns=2, width_ratios=[1.1, 1])
-    draw_curve(axes[0], predictions.detach(), "kernel of width 1")
-    draw_weights(axes[1], weights.detach())
-    caption = (
-        "Nadaraya-Watson regression: a Gaussian kernel of width 1 gives the nearest samples "
-        "the largest weights."
+    return regression(
+        GaussianAttention(),
+        title="kernel of width 1",
+        caption="Nadaraya-Watson regression: a Gaussian kernel of width 1 gives the nearest "
+        "samples the largest weights.",
     )
+
+
+def regression(attention: GaussianAttention, title: str, caption: str) -> Figure:
+    """The curve that a kernel predicts, beside the weights that it gives."""
+    with torch.no_grad():
+        predictions, weights = predict(attention, samples(), PLACES)
+    picture, axes = plots.canvas(columns=2, width_ratios=[1.1, 1])
+    draw_curve(axes[0], predictions, title)
+    draw_weights(axes[1], weights)
     numbers = {
         "squared_error": error(predictions),
         "largest_weight": weights.max().item(),
@@ -114,20 +124,12 @@ def width_by_epoch(run: Run) -> Figure:
 def learned_width(run: Run) -> Figure:
     """The same regression with the width that was learned."""
     attention, _ = learned()
-    predictions, weights = predict(attention, samples(), PLACES)
-    picture, axes = plots.canvas(columns=2, width_ratios=[1.1, 1])
-    draw_curve(axes[0], predictions.detach(), f"kernel of the learned width {attention.width:.2f}")
-    draw_weights(axes[1], weights.detach())
-    caption = (
-        "With the learned width the weights are sharper: the curve follows the truth, and is less "
-        "smooth."
+    return regression(
+        attention,
+        title=f"kernel of the learned width {attention.width:.2f}",
+        caption="With the learned width the weights are sharper: the curve follows the truth, and "
+        "is less smooth.",
     )
-    numbers = {
-        "squared_error": error(predictions),
-        "largest_weight": weights.max().item(),
-        "roughness": roughness(predictions),
-    }
-    return Figure(picture, caption, numbers)
 
 
 def batch_product(run: Run) -> Figure:

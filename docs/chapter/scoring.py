@@ -1,5 +1,7 @@
 """Scoring functions: masks, additive and dot-product attention, and why scores are scaled."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -41,14 +43,14 @@ def valid_lengths(run: Run) -> Figure:
 
 def scoring_functions(run: Run) -> Figure:
     """Both scoring functions, with equal keys and with different ones."""
-    additive: dict[str, tuple[Attention, int]] = {
+    attentions: dict[str, tuple[Attention, int]] = {
         "additive (20 and 2)": (AdditiveAttention(20, 2, 8), 20),
         "scaled dot product (2 and 2)": (ScaledDotProductAttention(), 2),
     }
     values = torch.arange(40.0).view(1, 10, 4).expand(2, -1, -1)
     picture, axes = plots.canvas(rows=2, columns=2, height=4.4)
     numbers = {}
-    for row, (name, (attention, query_size)) in enumerate(additive.items()):
+    for row, (name, (attention, query_size)) in enumerate(attentions.items()):
         queries = torch.randn(2, 1, query_size)
         for column, keys in enumerate((torch.ones(2, 10, 2), 2 * torch.randn(2, 10, 2))):
             context, weights = attention(queries, keys, values, _LENGTHS)
@@ -100,7 +102,7 @@ def scaling(run: Run) -> Figure:
         plots.lines(place, SIZES, curves, xlabel="size d", ylabel=ylabel, marker="o")
         place.set_xscale("log", base=2)
     axes[0].set_yscale("log")
-    axes[1].axhline(torch.tensor(float(KEYS)).log().item(), color="#888888", linestyle=":")
+    axes[1].axhline(math.log(KEYS), color="#888888", linestyle=":")
     axes[1].set_ylim(0, 2.5)
     caption = (
         "Random queries and keys of variance 1. Unscaled, the variance of a score is d, and "

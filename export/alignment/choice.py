@@ -50,7 +50,8 @@ def by_shared_pieces(model: Translator, examples: Sequence[Example]) -> Choice:
 
 def by_hand(model: Translator, layer: int) -> Choice:
     """The layer that the caller wants. Raises ValueError if the network has none such."""
-    if not 0 <= layer < (count := num_attention_layers(model)):
+    count = num_attention_layers(model)
+    if not 0 <= layer < count:
         raise ValueError(
             f"--attention-layer is {layer}; the network's are 0 to {count - 1}, leave it out for "
             "the one that aligns best"

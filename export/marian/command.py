@@ -56,7 +56,8 @@ def add_import(parser: argparse.ArgumentParser) -> None:
         "--max-bleu-loss",
         type=float,
         default=25.0,
-        help="that int8 may have, of 100, against the float32 translations; default %(default)s",
+        help="that int8 and fp16 may cost, of 100, against the float32 translations; "
+        "default %(default)s",
     )
     parser.set_defaults(command=_import)
 

@@ -39,7 +39,7 @@ class MarianSettings:
     """Sizes as in `TransformerConfig`; ids are those of the checkpoint.
 
     source_rows, target_rows: of the tables, one and the same if `is_shared`. forbidden: ids that
-    are never said. num_beams, length_penalty, max_length: the search of who made the model.
+    are never said. num_beams, length_penalty: the search of who made the model.
     has_two_vocabularies: whether target ids are those of another file.
     """
 

@@ -83,18 +83,29 @@ def _read_tensors(directory: Path) -> dict[str, Tensor]:
     path = directory / name
     try:
         if name == WEIGHT_FILES[0]:
-            return load_file(path)
-        with warnings.catch_warnings(action="ignore"):  # of files that are refused with a reason
-            tensors = torch.load(path, map_location="cpu", weights_only=True)
+            tensors = load_file(path)
+        else:
+            with warnings.catch_warnings(action="ignore"):  # of what is refused with a reason
+                tensors = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         fault = f"{name} has more than tensors, and running it isn't safe; save it as safetensors"
         raise MarianError(directory, [fault]) from error
     except (SafetensorError, RuntimeError, EOFError, OSError) as error:
         fault = f"{name} is damaged or no checkpoint; copy it again"
         raise MarianError(directory, [fault]) from error
-    if not isinstance(tensors, dict) or not all(isinstance(t, Tensor) for t in tensors.values()):
+    if not isinstance(tensors, dict) or not all(
+        isinstance(key, str) and isinstance(value, Tensor) for key, value in tensors.items()
+    ):
         raise MarianError(directory, [f"{name} has something else than tensors by name"])
+    if odd := [key for key, value in tensors.items() if not _is_plain(value)]:
+        raise MarianError(directory, [f"tensor {key} isn't made of plain floats" for key in odd])
     return tensors
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Not integers, quantised, sparse, or without values."""
+    is_here = tensor.device.type == "cpu" and tensor.layout == torch.strided
+    return is_here and tensor.is_floating_point()
 
 
 class _Tensors:
@@ -124,7 +135,7 @@ class _Tensors:
                 self.faults.append(
                     f"tensor {name} differs from {found[0][0]}, which isn't supported"
                 )
-            if not torch.isfinite(tensor).all():
+            if not torch.isfinite(tensor.float()).all():  # halves and doubles alike
                 self.faults.append(f"tensor {name} has values that are not finite")
         return found[0][1].float() if found else None
 

@@ -22,8 +22,14 @@ Ids = npt.NDArray[np.int32]
 
 # What zip, its compression and numpy say of a file that is none of theirs.
 _UNREADABLE = (
-    *(KeyError, ValueError, OSError, EOFError, MemoryError, NotImplementedError, RuntimeError),
-    *(zipfile.BadZipFile, zlib.error),
+    KeyError,
+    ValueError,
+    OSError,
+    EOFError,
+    MemoryError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
 )
 
 

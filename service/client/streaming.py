@@ -52,19 +52,20 @@ class _Outgoing:
         segments: Iterable[pb.Segment],
         max_unanswered: int,
     ) -> None:
-        self._settings = settings
+        self._first = pb.TranslateStreamRequest(settings=settings)
         self._segments = segments
         self._room = Semaphore(max_unanswered)
         self._is_over = False
-        self.fault: Exception | None = None
+        self.fault: BaseException | None = None
 
     def __iter__(self) -> Iterator[pb.TranslateStreamRequest]:
-        yield pb.TranslateStreamRequest(settings=self._settings)
+        yield self._first
         try:
             segments = iter(self._segments)
             while self._has_room() and (segment := next(segments, None)) is not None:
                 yield pb.TranslateStreamRequest(segment=segment)
-        except Exception as error:  # gRPC would cancel, and only log it
+        except (Exception, KeyboardInterrupt, SystemExit) as error:
+            # It is the caller's. gRPC would only log it, or with its thread dead wait for ever.
             self.fault = error
 
     def answered(self) -> None:

@@ -24,8 +24,8 @@ def contradictions(config: "ServerConfig") -> Iterator[str]:
 
 
 def _devices(config: "ServerConfig") -> Iterator[str]:
-    if config.device == "cuda" and config.precision == "int8":
-        yield "--precision int8 is for the cpu, but --device is cuda"
+    if config.device == "cuda" and config.precision in ("int8", "fp32"):
+        yield f"--precision {config.precision} is for the cpu, but --device is cuda"
     if config.device == "cpu" and config.precision == "fp16":
         yield "--precision fp16 is for cuda, but --device is cpu"
 

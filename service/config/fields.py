@@ -85,7 +85,7 @@ class ServerConfig:
         0, "decoding threads per model; 0 takes as many as there are usable cores", low=0, high=256
     )
     max_rows: int = option(
-        64, "rows (sentences x beams) a worker decodes at once", low=1, high=4096
+        96, "rows (sentences x beams) a worker decodes at once", low=1, high=4096
     )
 
     max_queue_sentences: int = option(

@@ -50,6 +50,7 @@ class Lanes:
         count = len(self) + len(records)
         if count > len(self._records):
             self._records = np.resize(self._records, 2 * count)
+            self._show(len(self))  # or what is written until `extend` would be lost
         self._records[len(self) : count] = records
 
     def extend(self, count: int) -> None:
@@ -63,7 +64,7 @@ class Lanes:
         opaque = self._records.view(_OPAQUE)  # which numpy moves much faster than fields
         opaque[holes] = opaque[movers]
         self._show(count)
-        if self.are_filtered or self.want_attention:
+        if self.are_filtered or self.want_attention:  # else who leaves can't change that
             self._see()
 
     def advance(self) -> None:

@@ -144,7 +144,7 @@ class DecodingOptions:
 
     @property
     def needs_everything(self) -> bool:
-        """Whether the search must see the log-probability of every token, not only of the best."""
+        """Whether some step may have to see the log-probability of every token, not of the best."""
         return bool(self.prefix) or self.sampling_temperature > 0
 
     @property

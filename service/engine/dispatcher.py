@@ -65,8 +65,11 @@ class Dispatcher:
 
     def forget(self, request: Hashable) -> None:
         """Gives up the room of a request whose sentences haven't come."""
-        with self._condition:
-            self._batcher.forget(request)
+        # Nearly always they have come. To look doesn't need the lock, which workers may hold: only
+        # who expected a request forgets it.
+        if self._batcher.expects(request):
+            with self._condition:
+                self._batcher.forget(request)
 
     def submit(self, sentences: Sequence[Sentence], tokens_to_come: int | None) -> None:
         """Queues all or none, as `Batcher.add` does.
@@ -143,7 +146,7 @@ class Dispatcher:
             return self._batcher.take_all()
 
     def _check_open(self) -> None:
-        if self.is_stopped:
+        if self._stopping.is_set():
             raise Unavailable("the server is shutting down; send the request to another one")
         if self._is_down:
             raise Unavailable("the model can't run at present; send the request to another one")

@@ -15,6 +15,7 @@ import onnxruntime
 
 from service.session.buffers import Array, RowBuffer
 from service.session.graphs import Graphs
+from service.session.placement import Sent
 
 _MAX_CALLS = 1024
 
@@ -44,12 +45,15 @@ class Shape(NamedTuple):
 class Call:
     """A bound step, with the arrays that it reads and writes; all calls write to the same memory.
 
+    What is `sent` has to be bound again before each run, with the values of the moment.
+
     tokens (sentences, beams), positions (rows,); log_probs and ids (rows, candidates), where
     ids may be places in the shortlist; attention (rows, layers * heads, source) and
     full_log_probs (rows, vocabulary) if they were asked for.
     """
 
     binding: onnxruntime.IOBinding
+    sent: Sent
     tokens: npt.NDArray[np.int64]
     positions: npt.NDArray[np.int32]
     log_probs: npt.NDArray[np.float32]
@@ -66,6 +70,7 @@ class Calls:
     ) -> None:
         manifest = graphs.manifest
         self._session = graphs.step
+        self._placement = graphs.placement
         self._vocabulary_size = manifest.vocabulary_size
         self._can_choose = graphs.shortlists is not None
         self._num_heads = manifest.attention.num_layers * manifest.attention.num_heads
@@ -90,12 +95,16 @@ class Calls:
         return call
 
     def _prepare(self, shape: Shape) -> Call:
-        rows = shape.rows
+        rows, binding = shape.rows, onnxruntime.IOBinding(self._session)
+        tokens = _prefix(self._tokens, (shape.sentences, shape.beams))
+        positions, lengths = self._positions[:rows], self._lengths[: shape.sentences]
+        inputs = {"tokens": tokens, "positions": positions, "source_lengths": lengths}
         weights, full = (rows, self._num_heads, shape.source), (rows, self._vocabulary_size)
         return Call(
-            onnxruntime.IOBinding(self._session),
-            _prefix(self._tokens, (shape.sentences, shape.beams)),
-            _prefix(self._positions, (rows,)),
+            binding,
+            self._placement.bind(binding, inputs),
+            tokens,
+            positions,
             _prefix(self._log_probs, (rows, shape.candidates)),
             _prefix(self._ids, (rows, shape.candidates)),
             _prefix(self._attention, weights) if shape.attention else None,
@@ -106,9 +115,6 @@ class Calls:
         self, call: Call, shape: Shape, inputs: Sequence[RowBuffer], outputs: Sequence[RowBuffer]
     ) -> None:
         binding = call.binding
-        binding.bind_cpu_input("tokens", call.tokens)
-        binding.bind_cpu_input("positions", call.positions)
-        binding.bind_cpu_input("source_lengths", self._lengths[: shape.sentences])
         binding.bind_cpu_input("num_candidates", np.array([shape.candidates]))
         if self._can_choose:
             binding.bind_cpu_input("whole_vocabulary", np.array([not shape.listed]))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from service.bundle import TensorSpec
 from service.decoding import StepOutput
 from service.session.ancestry import Ancestry, Indices
-from service.session.buffers import Array, Moves, RowBuffer
+from service.session.buffers import Array, HostRowBuffer, Moves, RowBuffer
 from service.session.calls import Calls, Shape
 from service.session.encoding import Encoder
 from service.session.graphs import Graphs
@@ -59,11 +59,12 @@ class OnnxModel:
         self._num_listed = 0
         self._calls = Calls(graphs, max_rows, self._max_extents["source"], self._lengths)
         self._memory = [self._buffer(spec) for spec in manifest.memory]
-        self._lists: RowBuffer | None = None
+        self._lists: HostRowBuffer | None = None
         if self._shortlists:
             self._memory += [self._buffer(spec) for spec in manifest.shortlist]
-            self._lists = self._buffer(self._shortlists.ids_spec)
-        self._of_sentences = [*self._memory, *filter(None, [self._lists])]
+            ids = self._shortlists.ids_spec
+            self._lists = HostRowBuffer(ids, max_rows, self._max_extents)  # no graph reads them
+        self._of_sentences: list[RowBuffer] = [*self._memory, *filter(None, [self._lists])]
         self._state = [self._buffer(spec) for spec in manifest.state]
         # A cache along the target is written in place. Any other state is still read while its next
         # value is written: two buffers that swap roles at every step.
@@ -188,7 +189,7 @@ class OnnxModel:
             self._facts[:, moves.to] = self._facts[:, moves.origin]
 
     def _buffer(self, spec: TensorSpec) -> RowBuffer:
-        return RowBuffer(spec, self._max_rows, self._max_extents)
+        return self._graphs.placement.buffer(spec, self._max_rows, self._max_extents)
 
     def _choose(self, asked: _Asked) -> StepOutput:
         """Each sentence's candidates: from its list, or from the whole vocabulary.
@@ -217,6 +218,9 @@ class OnnxModel:
         call = self._calls.call(shape, self._memory + self._state, self._next)
         call.tokens[:] = asked.tokens
         call.positions[:] = asked.positions
+        for name, array in call.sent:
+            # A copy, as it is on any device but the CPU.
+            call.binding.bind_cpu_input(name, array.copy())
         self._graphs.step.run_with_iobinding(call.binding)
         ids = call.ids
         if listed:

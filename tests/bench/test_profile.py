@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.profile import StepProfile, operator_times, profile, table
+from bench.settings import comparable
 from service.bundle import read_bundle
 from tests.tiny_bundle import random_sources
 
@@ -19,17 +20,18 @@ def test_an_operator_takes_the_sum_of_its_nodes_medians(tmp_path: Path) -> None:
     events = [
         *(kernel("a", "Add", microseconds) for microseconds in (2, 90, 3)),
         *(kernel("b", "Add", microseconds) for microseconds in (5, 5, 5)),
-        kernel("c", "TopK", 7),
+        kernel("c", "If", 11),
+        kernel("listed.d", "TopK", 7),
         {"cat": "Session", "name": "model_run", "dur": 500, "args": {}},
     ]
     path = tmp_path / "profile.json"
     path.write_text(json.dumps(events))
-    assert operator_times(path) == {"Add": 8, "TopK": 7}
+    assert operator_times(path) == {"Add": 8, "TopK": 7, "If": 4}
 
 
 @pytest.mark.parametrize("architecture", ["transformer", "bahdanau"])
 def test_the_parts_of_a_step_add_up_to_it(models: Path, architecture: str) -> None:
-    measured = profile(read_bundle(models / architecture), random_sources(3), 2)
+    measured = profile(read_bundle(models / architecture), random_sources(3), comparable(2))
     parts = measured.parts()
     assert measured.rows == 6
     assert parts["operators"] == pytest.approx(sum(measured.operators.values()))

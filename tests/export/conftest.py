@@ -8,7 +8,7 @@ from export.assemble import Description, graph_files, manifest_for
 from export.quantize import calibrate
 from export.shortlist import build_lexicon
 from service.bundle import SHORTLIST_NAME, Bundle, write_bundle
-from tests.tiny_bundle import LIMITS, TEXT, random_sources, tiny_network
+from tests.tiny_bundle import LIMITS, TEXT, network_bundle, random_sources, tiny_network
 from training.data import Example
 from training.model import Translator
 from training.vocabulary import train_vocabulary
@@ -69,14 +69,7 @@ def listed(
 
 
 @pytest.fixture(scope="session")
-def halved(
-    network: Translator,
-    vocabulary: bytes,
-    description: Description,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Bundle:
+def halved(network: Translator, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """A bundle in float16."""
-    files = graph_files(network, ["fp16"], description.graph_options, {})
     directory: Path = tmp_path_factory.mktemp("bundles") / "halved"
-    manifest = manifest_for(network, description, ["fp16"], {})
-    return write_bundle(directory, manifest, files | {"source.model": vocabulary})
+    return network_bundle(directory, network, LIMITS, "fp16")

@@ -11,17 +11,15 @@ import onnx
 import onnxruntime
 import pytest
 
-from export.assemble import Description, graph_files, manifest_for
 from export.rebuild import GRAPHS
 from export.verify.values import value_error
-from service.bundle import Bundle, write_bundle
+from service.bundle import Bundle
 from service.decoding import DecodingOptions, Hypothesis, decode
 from service.errors import ConfigError
 from service.session import Graphs, OnnxModel, device_fault, prove
 from service.session.devices import PROVIDERS, prepare
-from tests.tiny_bundle import LIMITS, TEXT, VOCABULARY_SIZE, random_sources, tiny_network
+from tests.tiny_bundle import LIMITS, network_bundle, random_sources, tiny_network
 from training.model import Translator
-from training.vocabulary import train_vocabulary
 
 _FAULT = device_fault("cuda")
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(_FAULT is not None, reason=str(_FAULT))]
@@ -38,11 +36,8 @@ def network(request: pytest.FixtureRequest) -> Translator:
 
 @pytest.fixture(scope="module")
 def halved(network: Translator, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    description = Description("tiny", "1", "en", "fr", LIMITS, attention_layer=0)
-    files = graph_files(network, ["fp16"], description.graph_options, {})
-    files["source.model"] = train_vocabulary(TEXT * 25, VOCABULARY_SIZE, 1.0)
     directory: Path = tmp_path_factory.mktemp("bundles") / "halved"
-    return write_bundle(directory, manifest_for(network, description, ["fp16"], {}), files)
+    return network_bundle(directory, network, LIMITS, "fp16")
 
 
 @pytest.fixture(scope="module")

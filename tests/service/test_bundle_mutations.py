@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from service.bundle import Bundle, read_bundle, write_bundle
+from service.bundle.lexicon import MAX_LEXICON_BYTES
 from service.bundle.manifest import FORMAT_VERSION, OLDEST_FORMAT_VERSION
 from service.decoding import DecodingOptions, decode
 from service.errors import BundleError, ConfigError
@@ -114,8 +115,9 @@ def test_a_file_that_was_changed_on_its_way_is_refused_by_name(
     assert read_bundle(copy).manifest.files == whole.manifest.files
 
 
-@pytest.mark.parametrize("name", ["source.model", "shortlist.npz", "int8/encoder.onnx",
-                                  "int8/step.onnx"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["source.model", "shortlist.npz", "int8/encoder.onnx", "int8/step.onnx"]
+)
 def test_a_file_that_was_signed_after_it_was_changed_is_read_or_refused(
     name: str, whole: Bundle, contents: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -149,7 +151,7 @@ def test_a_manifest_that_was_changed_is_read_or_refused(
 def test_a_lexicon_that_would_fill_the_memory_is_refused(
     whole: Bundle, contents: dict[str, bytes], tmp_path: Path
 ) -> None:
-    bomb = packed_zeros(2**28 + 1)
+    bomb = packed_zeros(MAX_LEXICON_BYTES + 1)
     assert len(bomb) < 2**21
     swollen = write_bundle(tmp_path / "bomb", whole.manifest, contents | {"shortlist.npz": bomb})
     with pytest.raises(BundleError, match="bytes unpacked, at most"):
@@ -157,8 +159,7 @@ def test_a_lexicon_that_would_fill_the_memory_is_refused(
 
 
 def packed_zeros(count: int) -> bytes:
-    """A zip archive of so many zeros, in a piece at a time."""
-
+    """A zip archive of so many zeros, a piece at a time."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         with archive.open("words.npy", "w", force_zip64=True) as member:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -55,6 +56,24 @@ def test_a_segment_that_failed_and_a_stream_that_did_say_why(local: LocalClient)
         [*local.translate_stream(segments(TEXTS), pb.TranslateStreamSettings(model="none"))]
     with pytest.raises(InvalidArgument, match="max_unanswered is -1; it must be at least 1"):
         local.translate_stream(segments(TEXTS), max_unanswered=-1)
+
+
+@pytest.mark.parametrize("fault", [OSError("no more"), SystemExit(3), KeyboardInterrupt()])
+def test_whatever_its_segments_raise_ends_it(local: LocalClient, fault: BaseException) -> None:
+    def faulty() -> Iterator[pb.Segment]:
+        yield from segments(["A man."])
+        raise fault
+
+    answers = local.translate_stream(faulty(), SETTINGS)
+    assert isinstance(next(answers)[1], pb.Translation)
+    with pytest.raises(type(fault)):
+        next(answers)
+
+
+def test_settings_of_another_kind_are_refused_and_not_waited_for(local: LocalClient) -> None:
+    request: Any = pb.TranslateRequest(model="tiny-transformer")
+    with pytest.raises(TypeError):
+        next(local.translate_stream(segments(TEXTS), request))
 
 
 def test_leaving_the_loop_takes_no_more_segments(local: LocalClient) -> None:

@@ -86,7 +86,9 @@ def test_a_deadline_must_be_a_positive_number(value: str) -> None:
 
 
 def test_options_that_contradict_each_other_are_refused() -> None:
-    assert len(faults_of(ServerConfig, device="cuda", precision="int8")) == 1
+    for precision in ("int8", "fp32"):
+        [fault] = faults_of(ServerConfig, device="cuda", precision=precision)
+        assert fault == f"--precision {precision} is for the cpu, but --device is cuda"
     assert len(faults_of(ServerConfig, device="cpu", precision="fp16")) == 1
     assert len(faults_of(ServerConfig, port=7000, metrics_port=7000)) == 1
 

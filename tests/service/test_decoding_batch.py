@@ -21,6 +21,7 @@ from service.decoding import (
     decode,
     score,
 )
+from service.decoding.filters import Filters
 from service.errors import InvalidArgument
 from tests.toys import ToyModel, alone, identical, random_sources
 
@@ -167,6 +168,39 @@ def test_newcomers_that_cannot_be_encoded_leave_the_batch_as_it_was() -> None:
         results |= dict(batch.step())
     assert results.keys() == {"short"}
     assert identical(results["short"], alone(LARGE, [3, EOS], options))
+
+
+def test_after_newcomers_that_cannot_be_encoded_others_join_as_if_nobody_had_come() -> None:
+    batch = Batch[str](Refusing(20, seed=2, eos_bias=-2.0), 2)
+    options = DecodingOptions(beam_size=2, max_length=30)
+    batch.join(["first"], [[3, EOS]], [options])
+    batch.step()
+    with pytest.raises(MemoryError):
+        batch.join("abcdefgh", [[3] * 9 + [EOS]] * 8, [options] * 8)
+    batch.step()
+    batch.join(["second"], [[4, EOS]], [options])
+    results: dict[str, list[Hypothesis]] = {}
+    while len(batch):
+        results |= dict(batch.step())
+    toy = ToyModel(20, seed=2, eos_bias=-2.0)
+    assert identical(results["first"], alone(toy, [3, EOS], options))
+    assert identical(results["second"], alone(toy, [4, EOS], options))
+
+
+def test_what_a_newcomer_without_memory_asked_for_is_not_done_to_the_next_in_its_place() -> None:
+    filters = Filters(EOS, beam_size=1)
+    beyond_memory = DecodingOptions(
+        max_length=2**50, max_length_ratio=0, suppress_tokens=(5,), sampling_temperature=1.0
+    )
+    with pytest.raises(MemoryError):
+        filters.join(0, beyond_memory, 3)
+    filters.join(0, DecodingOptions(repetition_penalty=1.5), 3)
+    filters.join(1, DecodingOptions(suppress_tokens=(6,)), 3)
+    slots, positions, everyone = np.arange(2), np.zeros(2, np.int32), np.ones(2, np.bool_)
+    plan = filters.plan(slots, positions, everyone, ~everyone)
+    log_probs = np.log(np.array([[0.5, 0.2, 0.1]] * 2, np.float32))
+    output = StepOutput(log_probs, np.array([[5, 6, 7]] * 2))
+    assert filters.apply(plan, output, lambda _: output).ids[:, 0].tolist() == [5, 5]
 
 
 def test_newcomers_without_memory_for_their_beams_leave_batch_and_model_as_they_were() -> None:

@@ -121,3 +121,11 @@ def test_a_sample_carries_the_models_own_log_probabilities() -> None:
         for position, token in enumerate(found.ids):
             expected = TOY.predict(source, found.ids[:position])[0][token]
             assert found.token_log_probs[position] == expected
+
+
+def test_a_sample_of_the_likeliest_alone_goes_on_from_a_prefix() -> None:
+    """Nobody in the batch draws while the prefix is said."""
+    for beta in (0.0, 0.5):
+        greedy = DecodingOptions(prefix=(4, 6), prefix_bias_beta=beta, max_length=15)
+        options = replace(greedy, sampling_temperature=1.0, sampling_top_k=1)
+        assert identical(alone(TOY, SOURCE, options), alone(TOY, SOURCE, greedy))

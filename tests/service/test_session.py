@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from service.bundle import Bundle, TensorSpec
+from service.bundle import Bundle
 from service.decoding import Batch, DecodingOptions, Hypothesis, decode
 from service.errors import ConfigError
 from service.session import Graphs, OnnxModel
-from service.session.ancestry import Ancestry, Copies
-from service.session.buffers import Moves, RowBuffer
+from service.session.placement import OnDevice, OnHost
 from tests.tiny_bundle import LIMITS, VOCABULARY_SIZE, random_sources, tiny_network
 from training.vocabulary import EOS_ID
 
@@ -21,9 +20,12 @@ MAX_ROWS = 12
 SOURCES = random_sources(24)
 
 
-@pytest.fixture(scope="module")
-def graphs(bundle: Bundle) -> Graphs:
-    return Graphs.load(bundle, "fp32")
+@pytest.fixture(
+    scope="module", params=[OnHost(), OnDevice("cpu", {"float32"})], ids=["host", "device"]
+)
+def graphs(bundle: Bundle, request: pytest.FixtureRequest) -> Graphs:
+    """With rows in the host's memory, and as they are on a device, with the CPU for one."""
+    return replace(Graphs.load(bundle, "fp32"), placement=request.param)
 
 
 def options(beam_size: int) -> DecodingOptions:
@@ -162,6 +164,22 @@ def test_sentences_with_options_of_their_own_decode_as_they_do_alone(
         assert_same(hypotheses, decode(OnnxModel(graphs, beam_size), [source], each)[0])
 
 
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_rows_on_a_device_become_what_they_do_on_the_host_bit_for_bit(
+    bundle: Bundle, beam_size: int
+) -> None:
+    graphs = Graphs.load(bundle, "fp32")
+    host, device = (
+        decode(OnnxModel(each, MAX_ROWS), SOURCES, options(beam_size), max_rows=MAX_ROWS)
+        for each in (graphs, replace(graphs, placement=OnDevice("cpu", {"float32"})))
+    )
+    for these, those in zip(sum(host, []), sum(device, []), strict=True):
+        assert these.ids == those.ids
+        np.testing.assert_array_equal(these.token_log_probs, those.token_log_probs)
+        assert these.attention is not None and those.attention is not None
+        np.testing.assert_array_equal(these.attention, those.attention)
+
+
 def test_attention_lies_on_real_source_tokens(graphs: Graphs) -> None:
     model = OnnxModel(graphs, MAX_ROWS)
     model.append(SOURCES[:6], 2)
@@ -193,84 +211,3 @@ def test_what_cannot_be_loaded_is_refused_with_all_reasons(bundle: Bundle) -> No
 def test_a_device_that_is_not_there_never_becomes_the_cpu(bundle: Bundle) -> None:
     with pytest.raises(ConfigError, match="cuda"):
         Graphs.load(bundle, "fp32", device="cuda")
-
-
-@pytest.fixture
-def buffer() -> RowBuffer:
-    buffer = RowBuffer(TensorSpec("keys", ("sentence", 2, "source", 3)), 4, {"source": 16})
-    buffer.resize("source", 4, 0)
-    return buffer
-
-
-def rows(count: int, extent: int, seed: int = 0) -> np.ndarray:
-    values: np.ndarray = np.random.default_rng(seed).random((count, 2, extent, 3), np.float32)
-    return values
-
-
-def test_a_buffer_pads_with_zeros_whatever_was_there(buffer: RowBuffer) -> None:
-    buffer.write(np.arange(4), np.full((4, 2, 4, 3), np.nan, np.float32))
-    buffer.write(np.arange(1, 3), values := rows(2, 3))
-    np.testing.assert_array_equal(buffer.read(3)[1:, :, :3], values)
-    assert not buffer.read(3)[1:, :, 3].any()
-
-
-def test_a_buffer_keeps_its_rows_at_another_extent(buffer: RowBuffer) -> None:
-    buffer.write(np.arange(3), values := rows(3, 4))
-    buffer.resize("source", 8, 3)
-    np.testing.assert_array_equal(buffer.read(3)[:, :, :4], values)
-    assert not buffer.read(3)[:, :, 4:].any()
-    buffer.resize("source", 4, 3)
-    np.testing.assert_array_equal(buffer.read(3), values)
-
-
-def test_a_buffer_exchanges_rows(buffer: RowBuffer) -> None:
-    buffer.write(np.arange(4), values := rows(4, 4))
-    buffer.move(Moves.of(np.array([2, 1, 0])))
-    np.testing.assert_array_equal(buffer.read(4), values[[2, 1, 0, 3]])
-
-
-def test_a_cache_copies_single_positions() -> None:
-    cache = RowBuffer(TensorSpec("cache", ("sentence * beam", 2, "target", 3)), 4, {"target": 8})
-    cache.resize("target", 4, 0)
-    cache.write(np.arange(3), values := rows(3, 4))
-    copies = Copies(np.array([0, 1, 1]), np.array([1, 0, 2]), np.array([3, 3, 0]))
-    cache.copy(*copies.cells(*cache.layout))
-    np.testing.assert_array_equal(cache.read(3)[0, :, 3], values[1, :, 3])
-    np.testing.assert_array_equal(cache.read(3)[1, :, [3, 0]], [values[0, :, 3], values[2, :, 0]])
-    np.testing.assert_array_equal(cache.read(3)[:, :, 1:3], values[:, :, 1:3])
-
-
-def test_a_cache_moves_no_more_of_a_row_than_is_in_use() -> None:
-    cache = RowBuffer(TensorSpec("cache", ("sentence * beam", 2, "target", 3)), 4, {"target": 8})
-    cache.resize("target", 4, 0)
-    cache.write(np.arange(4), values := rows(4, 4))
-    cache.move_up_to(Moves.of(np.array([0, 3])), np.array([2]))
-    np.testing.assert_array_equal(cache.read(2)[1, :, :2], values[3, :, :2])
-    np.testing.assert_array_equal(cache.read(2)[1, :, 2:], values[1, :, 2:])
-
-
-@pytest.mark.parametrize("beam_size", [1, 3])
-def test_copying_what_beams_do_not_share_is_copying_everything(beam_size: int) -> None:
-    """Rows hold the tokens they were fed; sentences come, go and reorder at random."""
-    rng = np.random.default_rng(beam_size)
-    ancestry = Ancestry(5, beam_size)
-    cells = np.zeros((5 * beam_size, 30), np.int64)
-    expected = cells[:0]
-    positions = np.zeros(0, np.int64)
-    for token in range(1, 30):
-        count = len(expected) // beam_size
-        newcomers = int(rng.integers(0, 6 - count))
-        ancestry.append(count, newcomers)
-        expected = np.concatenate([expected, np.zeros((newcomers * beam_size, 30), np.int64)])
-        positions = np.concatenate([positions, np.zeros(newcomers * beam_size, np.int64)])
-        if not len(expected):
-            continue
-        everyone = np.arange(len(expected))
-        expected[everyone, positions] = cells[everyone, positions] = 100 * token + everyone
-        staying = rng.permutation(len(expected) // beam_size)[: rng.integers(1, 6)]
-        order = (staying[:, None] * beam_size + rng.integers(0, beam_size, (1, beam_size))).ravel()
-        copies = ancestry.reorder(order, positions[::beam_size] + 1)
-        cells[copies.to, copies.places] = cells[copies.origin, copies.places]
-        expected, positions = expected[order], positions[order] + 1
-        for row, used in enumerate(positions):
-            np.testing.assert_array_equal(cells[row, :used], expected[row, :used])

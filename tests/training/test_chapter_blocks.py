@@ -16,19 +16,9 @@ from docs.chapter.blocks import (
 )
 from docs.chapter.heads import head_weights
 from docs.chapter.sentence import Example
+from tests.tiny_transformer import CONFIG
 from training.attention import causal_lengths
-from training.transformer import EncoderLayer, FeedForward, Transformer, TransformerConfig
-
-CONFIG = TransformerConfig(
-    vocabulary_size=23,
-    model_size=16,
-    num_heads=2,
-    feed_forward_size=24,
-    encoder_layers=2,
-    decoder_layers=3,
-    dropout=0.0,
-    max_positions=12,
-)
+from training.transformer import EncoderLayer, FeedForward, Transformer
 
 
 @pytest.fixture(autouse=True)

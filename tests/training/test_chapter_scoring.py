@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from docs.chapter.cues import FILTER, ITEMS, MOVED, looks
+from docs.chapter.figure import Run
+from docs.chapter.pooling import batch_product
 from docs.chapter.scoring import entropy, scores_by_size
 
 
@@ -20,9 +22,9 @@ def test_a_query_finds_its_thing_where_it_lies_and_a_filter_keeps_its_place() ->
 
 
 def test_a_batch_product_is_a_weighted_average_of_each_batch() -> None:
-    values = torch.arange(20.0).view(2, 10, 1)
-    averages = torch.bmm(torch.full((2, 1, 10), 0.1), values)
-    assert averages.flatten().tolist() == pytest.approx([4.5, 14.5])
+    weights = [math.exp(key / 3) for key in range(10)]  # a softmax of 0 to 3
+    rising = sum(w * value for w, value in zip(weights, range(10, 20), strict=True)) / sum(weights)
+    assert batch_product(Run()).numbers["averages"] == pytest.approx([4.5, rising])
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])

@@ -29,7 +29,7 @@ def test_the_configurations_differ_in_attention_alone(tmp_path: Path) -> None:
     assert plain["model"] | {"attention": True} == attentive["model"]
 
 
-def test_both_begin_with_the_same_weights_in_number() -> None:
+def test_both_have_the_same_number_of_weights() -> None:
     sizes = [sum(p.numel() for p in found.model.parameters()) for found in learners(QUICK).values()]
     assert sizes[0] == sizes[1]
 
@@ -58,7 +58,7 @@ def test_the_answers_of_the_textbook_score_one() -> None:
 
 def test_without_the_corpus_the_written_pairs_are_trained_on(tmp_path: Path) -> None:
     write_sentences(None, tmp_path)
-    written = [line.split("	") for line in WRITTEN.read_text(encoding="utf-8").splitlines()]
+    written = [line.split("\t") for line in WRITTEN.read_text(encoding="utf-8").splitlines()]
     for split in SPLITS:
         pairs = read_pairs(tmp_path / f"{split}.tsv.gz")
         assert [[pair.source, pair.target] for pair in pairs] == written

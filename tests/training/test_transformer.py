@@ -4,19 +4,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.tiny_transformer import CONFIG
 from training.attention import valid_mask
-from training.transformer import CachedAttention, EncoderLayer, Transformer, TransformerConfig
-
-CONFIG = TransformerConfig(
-    vocabulary_size=23,
-    model_size=16,
-    num_heads=2,
-    feed_forward_size=24,
-    encoder_layers=2,
-    decoder_layers=3,
-    dropout=0.0,
-    max_positions=12,
-)
+from training.cached_attention import CachedAttention
+from training.transformer import EncoderLayer, Transformer
 
 
 @pytest.fixture(autouse=True)

@@ -73,7 +73,9 @@ class Filters:
         self._reserve(slot)
         asks = sum(each.asks(options) << bit for bit, each in enumerate(self._filters))
         # Those of the sentence that had the slot before are told that it is no longer there.
-        for each in self._filters_of(asks | int(self._asks.rows[slot])):
+        told = asks | int(self._asks.rows[slot])
+        self._asks.rows[slot] = told  # if one of them fails, the slot's next sentence tells all
+        for each in self._filters_of(told):
             each.join(slot, options, source_length)
         self._asks.rows[slot] = asks
         self._sees_until.rows[slot] = _sees_until(options)
@@ -91,8 +93,10 @@ class Filters:
         if not is_filtered.any():
             return NOTHING
         choosing, seeing = is_filtered, needs_everything
-        if seeing.any():  # nobody does who isn't filtered, nor for ever in many cases
-            seeing = seeing & (positions < self._sees_until.rows[np.where(seeing, slots, 0)])
+        if seeing.any():
+            # The slot of who isn't filtered may be beyond the table: any other does for them.
+            known = np.where(seeing, slots, 0)
+            seeing = seeing & (positions < self._sees_until.rows[known])
             choosing = is_filtered & ~seeing
         group = self._group(choosing, slots, positions)
         num_more = group.asked.num_more + group.width - self._width if group else 0
@@ -211,6 +215,7 @@ class Filters:
         log_probs = output.log_probs[group.rows, : self._width].copy()
         ids = output.ids[group.rows, : self._width].copy()
         fixed = [*self._fixed(group, columns)]
+        # The model's own candidates do, unless a filter changed any and somebody has a choice.
         if columns.is_changed and all(len(each.rows) < len(ids) for each in fixed):
             ids = top_columns(columns.log_probs, ids.shape[1])
             log_probs = np.take_along_axis(columns.log_probs, ids, axis=1)

@@ -176,7 +176,8 @@ def _drawn(weights: Weights, numbers: NDArray[np.float64]) -> NDArray[np.intp]:
     First the block, then the column in it: so few sums are cumulated.
     """
     every = np.arange(len(weights))
-    blocks = weights.reshape(len(weights), -1, _BLOCK)
+    # Not -1, which has no meaning where no row draws.
+    blocks = weights.reshape(len(weights), weights.shape[1] // _BLOCK, _BLOCK)
     sums = np.einsum("ijk->ij", blocks).cumsum(axis=1, dtype=np.float64)
     targets = numbers * sums[:, -1]
     which = _first_above(sums, targets)

@@ -1,5 +1,6 @@
 """An imported bundle says what `generate` says of the checkpoint, token for token."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -89,8 +90,6 @@ def test_the_bundle_says_where_it_is_from(imported: Imported) -> None:
 def test_pad_and_start_are_never_said(imported: Imported) -> None:
     model = OnnxModel(Graphs.load(imported.bundle, "fp32"), 4)
     model.append([[*imported.tokenizers[0].encode("A man"), EOS_ID]], 1)
-    output = model.step(
-        torch.tensor([[BOS_ID]]).numpy(), torch.zeros(1, dtype=torch.int32).numpy(), 2, False, True
-    )
+    output = model.step(np.array([[BOS_ID]]), np.zeros(1, np.int32), 2, attention=False, full=True)
     assert output.full_log_probs is not None
     assert max(output.full_log_probs[0, [PAD_ID, BOS_ID]]) < -150

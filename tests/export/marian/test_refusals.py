@@ -113,6 +113,39 @@ def test_a_tensor_that_does_not_fit_is_named(
     assert expected in faults(directory)
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        lambda tensor: tensor.int(),
+        lambda tensor: tensor.to_sparse(),
+        lambda tensor: tensor.to("meta"),
+        lambda tensor: tensor.to(torch.complex64),
+    ],
+    ids=["integers", "sparse", "without values", "complex"],
+)
+def test_a_tensor_that_is_not_made_of_floats_is_named(
+    directory: Path, odd: Callable[[torch.Tensor], torch.Tensor]
+) -> None:
+    tensors = load_file(directory / WEIGHTS)
+    name = "model.decoder.layers.0.fc1.weight"
+    torch.save(tensors | {name: odd(tensors[name])}, directory / "pytorch_model.bin")
+    (directory / WEIGHTS).unlink()
+    assert f"tensor {name} isn't made of plain floats" in faults(directory)
+
+
+def test_doubles_beyond_float32_are_not_finite(directory: Path) -> None:
+    name = "model.decoder.layers.0.fc1.weight"
+    edit_weights(directory / WEIGHTS, lambda t: t.update({name: t[name].double() * 1e300}))
+    assert f"tensor {name} has values that are not finite" in faults(directory)
+
+
+def test_weights_without_names_are_refused(directory: Path) -> None:
+    tensors = load_file(directory / WEIGHTS)
+    torch.save(dict(enumerate(tensors.values())), directory / "pytorch_model.bin")
+    (directory / WEIGHTS).unlink()
+    assert "something else than tensors by name" in faults(directory)
+
+
 def test_truncated_weights_are_told_from_sound_ones(directory: Path) -> None:
     whole = (directory / WEIGHTS).read_bytes()
     (directory / WEIGHTS).write_bytes(whole[: len(whole) // 2])
@@ -181,6 +214,14 @@ def test_the_command_says_so_in_one_line(
         "supported"
     ]
     assert not (tmp_path / "bundle").exists()
+
+
+@pytest.mark.parametrize("layer", ["-1", "99"])
+def test_a_layer_that_there_is_not_is_refused(
+    layer: str, directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments(tmp_path, directory, PLAIN), "--attention-layer", layer]) == 2
+    assert f"--attention-layer is {layer}; the network's are 0 to 0" in capsys.readouterr().err
 
 
 def test_only_english_has_sentences_of_the_repository(

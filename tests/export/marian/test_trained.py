@@ -12,7 +12,7 @@ from export.marian.weights import WEIGHT_FILES
 from tests.corpus import TATOEBA, needs_tatoeba
 from tests.export.marian.comparing import faults
 from tests.export.marian.conftest import LANGUAGE_TOKEN, import_checkpoint
-from tests.tiny_marian import VARIANTS, Variant, load_tokenizer, write_marian
+from tests.tiny_marian import VARIANTS, Variant, load_tokenizer, save, write_marian
 from training.data import Pair, read_pairs
 from training.evaluate import load_eval_set
 
@@ -37,10 +37,7 @@ def test_500_sentences_become_what_generate_says(variant: Variant, tmp_path: Pat
     assert last < first - 0.5
     for name in WEIGHT_FILES:  # which are mapped into the model's memory
         (directory / name).unlink(missing_ok=True)
-    model.save_pretrained(directory)
-    if variant.pickled:
-        (directory / "model.safetensors").unlink()
-        torch.save(model.state_dict(), directory / "pytorch_model.bin")
+    save(model, directory, variant)
     imported = import_checkpoint(tmp_path, directory, variant)
     sources, _ = load_eval_set(TATOEBA / "test.tsv.gz")
     chosen = sources[:: len(sources) // NUM_SENTENCES][:NUM_SENTENCES]

@@ -1,0 +1,63 @@
+"""Making a session of a graph: threads, provider and the optimisations left out."""
+
+import platform
+from pathlib import Path
+
+import onnxruntime
+
+from service.errors import BundleError, ConfigError
+from service.session.devices import PROVIDERS, check_device, provider_options
+
+# The first is scalar code on CPU; the second hides the output product's bias from the int8 kernels,
+# which then dequantise its whole weight on every step.
+_DISABLED_OPTIMIZERS = ["SkipLayerNormFusion", "MatMulAddFusion"]
+
+
+def load_session(
+    path: Path, device: str, *, threads: int = 1, max_device_bytes: int = 0
+) -> onnxruntime.InferenceSession:
+    """The graph in a file; `threads` are those of one call.
+
+    Raises BundleError for a file that is no graph, and ConfigError if `device` can't have it.
+    """
+    try:
+        session = onnxruntime.InferenceSession(
+            str(path),
+            _session_options(threads),
+            providers=PROVIDERS[device],
+            provider_options=provider_options(device, max_device_bytes),
+            disabled_optimizers=_DISABLED_OPTIMIZERS,
+            # Else it tries again on the cpu, and with the optimisations that were left out.
+            enable_fallback=False,
+        )
+    except Exception as error:  # onnxruntime's have no base of their own
+        fault = f"{path.parent.name}/{path.name} can't be loaded: {' '.join(str(error).split())}"
+        # Another device may still take it.
+        kind = BundleError if device == "cpu" else ConfigError
+        raise kind(str(path.parent.parent), [fault]) from error
+    check_device(session, device)
+    return session
+
+
+def _session_options(threads: int) -> onnxruntime.SessionOptions:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    # A pattern is kept for every shape ever seen, and in flight every step may have another one.
+    options.enable_mem_pattern = False
+    # Workers share a session, and its arena would hand each of them what is warm in another's cache;
+    # malloc keeps a heap for every thread. On CUDA this is the arena of host memory alone.
+    options.enable_cpu_mem_arena = False
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if _saturates():
+        options.add_session_config_entry("session.x64quantprecision", "1")
+    return options
+
+
+def _saturates() -> bool:
+    """Whether this processor's uint8 x int8 products overflow 16 bits: x86-64 without VNNI."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return False
+    information = Path("/proc/cpuinfo")
+    return not (information.exists() and "_vnni" in information.read_text())
