@@ -9,7 +9,7 @@ the noise of a machine with other work: judge by CPU time, of all threads of the
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, closing
+from contextlib import closing
 from functools import partial
 from itertools import chain
 from statistics import median
@@ -26,7 +26,7 @@ from service.text import Tokenizer
 from service.text.protect import FOUND_KINDS, Protection, protect
 from service.translator import TextOptions, Translator
 from service.translator.reader import Reader
-from service.translator.windows import MAX_AT_ONCE, decoded
+from service.translator.windows import MAX_AT_ONCE, decode
 from service.translator.writer import Writer, translations
 
 DIRECT, TRANSLATOR = "tokenizer and engine", "translator"
@@ -89,8 +89,13 @@ class _Plain:
         sources = [[*self._source.encode(text), eos] for text in texts]
         request = Request(len(sources), sum(map(len, sources)))
         with self._engine.room_for(request):
-            async with aclosing(decoded(self._engine, sources, self._greedy, request)) as windows:
-                return [hypotheses async for window in windows for hypotheses in window]
+            found = list[list[Hypothesis]]()
+
+            async def take(window: list[list[Hypothesis]]) -> None:
+                found.extend(window)
+
+            await decode(self._engine, sources, self._greedy, request, take)
+            return found
 
     def work(self, sentences: Sequence[str]) -> dict[str, Callable[[], object]]:
         """What is done outside the engine: by the tokenizer alone, and by the translator."""

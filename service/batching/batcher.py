@@ -57,6 +57,10 @@ class Batcher:
         self._num_expected += request.num_sentences
         self._work_expected += request.num_tokens * request.beam_size
 
+    def expects(self, request: Hashable) -> bool:
+        """Whether room is kept for a request."""
+        return request in self._expected
+
     def forget(self, request: Hashable) -> None:
         """Gives up the room that is kept for a request, if there is any."""
         if isinstance(request, Request) and request in self._expected:
@@ -84,7 +88,7 @@ class Batcher:
         """
         if not sentences:
             return
-        num_tokens = sum(len(sentence.ids) for sentence in sentences)
+        num_tokens = sum([len(sentence.ids) for sentence in sentences])
         first = sentences[0]
         self.forget(first.group)
         if first.deadline <= now:

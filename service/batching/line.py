@@ -53,7 +53,7 @@ class Line:
 
     def __init__(self) -> None:
         self._late: deque[Sentence] = deque()
-        self._late_room = 0
+        self._late_tokens = self._late_room = 0
         self._page: list[Sentence] = []  # from the last to the first
         self._page_oldest = math.inf
         self._page_groups: set[Hashable] = set()
@@ -87,6 +87,7 @@ class Line:
         self.num_tokens += num_tokens
         if self._is_late(key, num_tokens):
             self._late += sentences
+            self._late_tokens += num_tokens
             self._late_room -= num_tokens
             self._open_tokens += num_tokens
             return
@@ -107,8 +108,11 @@ class Line:
 
     def pop(self) -> Sentence:
         """Takes the `first` out."""
-        sentence = self._late.popleft() if self._late else self._page.pop()
+        is_late = bool(self._late)
+        sentence = self._late.popleft() if is_late else self._page.pop()
         num_tokens = len(sentence.ids)
+        if is_late:
+            self._late_tokens -= num_tokens
         self._num_sentences -= 1
         self.num_tokens -= num_tokens
         self._open_tokens -= num_tokens
@@ -120,7 +124,7 @@ class Line:
         A later request is not foreseen, though it gets its turns too.
         """
         if self._is_late(key, num_tokens):
-            return num_tokens + sum(len(sentence.ids) for sentence in self._late)
+            return num_tokens + self._late_tokens
         own = self._groups.get(key)
         before = own.num_tokens if own else 0
         most = QUANTUM * -(-(before + num_tokens) // QUANTUM)
@@ -150,6 +154,7 @@ class Line:
         groups = self._groups.values()
         opened = [*self._late, *self._page]
         self._page_oldest = min((each.enqueued for each in opened), default=math.inf)
+        self._late_tokens = _num_tokens(self._late)
         self._open_tokens = _num_tokens(opened)
         self._next_turns = sum(min(group.num_tokens, QUANTUM) for group in groups)
         self.num_tokens = self._open_tokens + sum(group.num_tokens for group in groups)

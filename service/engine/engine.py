@@ -40,7 +40,7 @@ class Engine:
         limits: Limits,
         *,
         workers: int = 1,
-        max_rows: int = 64,
+        max_rows: int = 96,
         queue: QueueLimits | None = None,
         observer: Observer | None = None,
         clock: Clock = time.monotonic,
@@ -91,8 +91,11 @@ class Engine:
         server that is asked for more than it can do has no time to read in vain. Raises QueueFull
         and Unavailable.
         """
-        with self._refusals_told(request.num_sentences):
+        try:
             self._dispatcher.expect(request)
+        except QueueFull as full:
+            self._tell_refused(request.num_sentences, full)
+            raise
         try:
             yield
         finally:
@@ -120,8 +123,11 @@ class Engine:
         DeadlineExceeded, WorkerFailed and Unavailable.
         """
         sentences = self._sentences(sources, options, deadline, group)
-        with self._refusals_told(len(sentences)):
+        try:
             self._dispatcher.submit(sentences, tokens_to_come)
+        except QueueFull as full:
+            self._tell_refused(len(sentences), full)
+            raise
         return [sentence.future for sentence in sentences]
 
     def submit_more(
@@ -166,14 +172,9 @@ class Engine:
         make_worker = partial(Worker, *parts)
         return Supervisor(make_worker, self._warm_up, load, self._dispatcher, self._observer)
 
-    @contextmanager
-    def _refusals_told(self, num_sentences: int) -> Iterator[None]:
-        try:
-            yield
-        except QueueFull as full:
-            if full.reason:
-                self._observer.refused(num_sentences, full.reason)
-            raise
+    def _tell_refused(self, num_sentences: int, full: QueueFull) -> None:
+        if full.reason:
+            self._observer.refused(num_sentences, full.reason)
 
     def _sentences(
         self,
@@ -228,7 +229,7 @@ def load_engine(
     precision: str,
     device: str = "cpu",
     workers: int = 0,
-    max_rows: int = 64,
+    max_rows: int = 96,
     queue: QueueLimits | None = None,
     observer: Observer | None = None,
 ) -> Engine:

@@ -31,8 +31,8 @@ class RequestInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     ) -> None:
         self._log = log
         self._tracer = tracer or SilentTracer()
-        self._unlogged = frozenset(unlogged)
-        self._wrapper = Wrapper(lambda method: partial(self._begin, method))
+        self._unlogged = tuple(f"/{service}/" for service in unlogged)
+        self._wrapper = Wrapper(lambda method: partial(self._begin, method.removeprefix("/")))
 
     async def intercept_service(
         self,
@@ -41,8 +41,8 @@ class RequestInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     ) -> Any:
         # Asked at every call: an interceptor behind this one may refuse the one and not the other.
         handler = await continuation(handler_call_details)
-        method = handler_call_details.method.removeprefix("/")
-        if handler is None or method.split("/")[0] in self._unlogged:
+        method = handler_call_details.method
+        if handler is None or method.startswith(self._unlogged):
             return handler
         return self._wrapper.wrap(method, handler)
 
@@ -55,7 +55,8 @@ class RequestInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
 
         def ended(code: str) -> None:
             seconds = time.perf_counter() - started
-            span.end(code, {"request_id": record.request_id, **record.facts()})
+            facts = record.facts() if span.trace_id else {}  # a trace that isn't kept needs none
+            span.end(code, {"request_id": record.request_id, **facts})
             self._log.ended(record, method, code, seconds, context.details() or "")
 
         return ended
@@ -88,12 +89,13 @@ def note_scores(manifest: Manifest, scores: Sequence[PairScore]) -> None:
 def note_answers(answers: Sequence[Answer]) -> None:
     """What came of the current rpc, likewise; a stream tells it bit by bit."""
     record = current_request()
-    manifests = (answer.translator.manifest for answer in answers)
-    names = (f"{each.name}@{each.version}" for each in manifests)
+    translators = dict.fromkeys([answer.translator for answer in answers])
+    manifests = [translator.manifest for translator in translators]
+    names = [f"{manifest.name}@{manifest.version}" for manifest in manifests]
     record.models = [*dict.fromkeys([*record.models, *names])]
     sentences = [each for answer in answers for each in answer.translation.sentences]
     record.num_sentences = (record.num_sentences or 0) + len(sentences)
-    num_tokens = sum(each.source_token_count for each in sentences)
+    num_tokens = sum([each.source_token_count for each in sentences])
     record.num_source_tokens = (record.num_source_tokens or 0) + num_tokens
-    num_tokens = sum(each.hypotheses[0].token_count for each in sentences if each.hypotheses)
+    num_tokens = sum([each.hypotheses[0].token_count for each in sentences if each.hypotheses])
     record.num_target_tokens = (record.num_target_tokens or 0) + num_tokens

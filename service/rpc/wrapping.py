@@ -114,14 +114,17 @@ def _end_with(error: BaseException, context: Context, ended: Ended) -> None:
     if isinstance(error, asyncio.CancelledError):
         # gRPC cancels the handler in both cases; only the clock tells them apart.
         ended("DEADLINE_EXCEEDED" if _is_late(context) else "CANCELLED")
-    elif isinstance(error, Exception) and not isinstance(error, grpc.aio.AbortError):
-        if _is_late(context):
-            # The client has its answer, and gRPC failed to send it another one.
-            ended("DEADLINE_EXCEEDED")
-            raise asyncio.CancelledError from error
-        ended(_code(context, "UNKNOWN"))
+    elif _is_fault(error) and _is_late(context):
+        # The client has its answer, and gRPC failed to send it another one.
+        ended("DEADLINE_EXCEEDED")
+        raise asyncio.CancelledError from error
     else:
         ended(_code(context, "UNKNOWN"))
+
+
+def _is_fault(error: BaseException) -> bool:
+    """Whether it is neither an answer's status nor the end of the process."""
+    return isinstance(error, Exception) and not isinstance(error, grpc.aio.AbortError)
 
 
 async def _parsed(request: bytes, parse: Callable[[bytes], Any], context: Context) -> Any:

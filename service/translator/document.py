@@ -72,7 +72,5 @@ class Unit(NamedTuple):
     @property
     def needs_attention(self) -> bool:
         """Whether something is to be put where the model looked for it."""
-        return any(
-            masked is not None and bool(masked.parts or masked.tags)
-            for masked in (self.document.masked, self.hidden)
-        )
+        both = self.document.masked, self.hidden
+        return any([masked and (masked.parts or masked.tags) for masked in both])

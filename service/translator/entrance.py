@@ -9,12 +9,14 @@ import itertools
 from collections.abc import Hashable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from service.batching import Request
 from service.decoding import DecodingOptions, Hypothesis
 from service.engine import Engine
 from service.errors import QueueFull
+from service.translator.wakeups import wakeups
 
 # A queue without room for a window has it again after about that long.
 _ROOM_SECONDS = 0.05
@@ -93,12 +95,12 @@ class StreamEntrance(Entrance):
     def _leave_after(self, futures: Futures) -> None:
         """Makes room once all of a window has ended: the loop is woken once, not once each."""
         self._num_inside += (num_futures := len(futures))
-        loop = asyncio.get_running_loop()
+        leave, wake = partial(self._leave, num_futures), wakeups().call
         numbers = itertools.count(1)  # its `next` is atomic, and workers call it side by side
 
         def count(_: Future[list[Hypothesis]]) -> None:
             if next(numbers) == num_futures:
-                loop.call_soon_threadsafe(self._leave, num_futures)
+                wake(leave)
 
         for future in futures:
             future.add_done_callback(count)

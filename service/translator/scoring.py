@@ -6,7 +6,6 @@ the model or changed in case.
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -18,7 +17,7 @@ from service.errors import InvalidArgument
 from service.text import Token, Tokenizer
 from service.translator.results import END_OF_SENTENCE, Attention, PairScore, TokenScores
 from service.translator.size import check_size, fitting, pair_bytes
-from service.translator.windows import MAX_AT_ONCE, decoded, foreseen
+from service.translator.windows import MAX_AT_ONCE, decode, foreseen
 from service.translator.wording import MAX_CHARACTERS_A_TOKEN
 
 # Code points that are read on the event loop if that is all, in a millisecond.
@@ -113,13 +112,15 @@ class Scorer:
         if longest := max(options, key=lambda option: option.max_length, default=None):
             at_once = min(at_once, fitting(sources, longest, max_bytes, self._num_heads))
         remaining, found, size = iter(read), list[PairScore](), 0
-        windows = decoded(self._engine, sources, options, request, at_once)
-        async with aclosing(windows):
-            async for results in windows:
-                for each, (result,) in zip(islice(remaining, len(results)), results, strict=True):
-                    found.append(self._score(each, result))
-                    size += pair_bytes(found[-1])
-                    check_size(size, max_bytes)
+
+        async def take(results: list[list[Hypothesis]]) -> None:
+            nonlocal size
+            for each, (result,) in zip(islice(remaining, len(results)), results, strict=True):
+                found.append(self._score(each, result))
+                size += pair_bytes(found[-1])
+                check_size(size, max_bytes)
+
+        await decode(self._engine, sources, options, request, take, at_once)
         return found
 
     def _read(self, pairs: Sequence[Pair]) -> list[_Read]:

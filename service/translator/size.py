@@ -37,37 +37,38 @@ def check_size(size: int, limit: int | None) -> None:
 def least_bytes(translation: Translation) -> int:
     """What the message of a translation has at least, in bytes."""
     size = len(translation.text) + len(translation.sentences) * _SENTENCE_BYTES
-    return size + sum(hypothesis_bytes(sentence.hypotheses) for sentence in translation.sentences)
+    for sentence in translation.sentences:
+        size += hypothesis_bytes(sentence.hypotheses)
+    return size
 
 
 def hypothesis_bytes(hypotheses: Iterable[TranslatedHypothesis]) -> int:
     """The same for the hypotheses of a sentence."""
     size = 0
     for hypothesis in hypotheses:
-        size += len(hypothesis.text) + _HYPOTHESIS_BYTES
-        size += _attention_bytes(hypothesis.attention) + _scores_bytes(hypothesis.token_scores)
+        size += len(hypothesis.text) + _HYPOTHESIS_BYTES + len(hypothesis.kept) * _TOKEN_BYTES
+        if hypothesis.attention:
+            size += _attention_bytes(hypothesis.attention)
+        if hypothesis.token_scores:
+            size += _scores_bytes(hypothesis.token_scores)
         if alignment := hypothesis.alignment:
             num_messages = sum(map(len, (alignment.source_words, alignment.target_words)))
             size += num_messages * _TOKEN_BYTES
-        size += len(hypothesis.kept) * _TOKEN_BYTES
     return size
 
 
 def pair_bytes(score: PairScore) -> int:
     """The same for the score of a pair."""
-    return _attention_bytes(score.attention) + _scores_bytes(score.token_scores)
+    size = _scores_bytes(score.token_scores)
+    return size + _attention_bytes(score.attention) if score.attention else size
 
 
-def _attention_bytes(attention: Attention | None) -> int:
-    if attention is None:
-        return 0
+def _attention_bytes(attention: Attention) -> int:
     num_tokens = sum(attention.weights.shape)
     return num_tokens * _TOKEN_BYTES + attention.num_weights * _WEIGHT_BYTES
 
 
-def _scores_bytes(scores: TokenScores | None) -> int:
-    if scores is None:
-        return 0
+def _scores_bytes(scores: TokenScores) -> int:
     return len(scores.tokens) * _TOKEN_BYTES + len(scores.log_probs) * _WEIGHT_BYTES
 
 
@@ -81,9 +82,9 @@ def fitting(
 
     num_heads: of the model, if all are wanted.
     """
-    longest = max(map(len, sources), default=0)
-    if not options.attention or limit is None or not longest:
+    if not options.attention or limit is None:
         return max(1, len(sources))
+    longest = max(1, max(map(len, sources), default=1))
     rows = options.num_hypotheses * options.length_limit(longest)
     rows *= num_heads if options.attention_heads else 1
     return max(1, limit // (rows * longest * _WEIGHT_BYTES))

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import replace
 from itertools import islice, pairwise
 
@@ -24,7 +23,7 @@ from service.translator.size import (
     fitting,
     hypothesis_bytes,
 )
-from service.translator.windows import MAX_AT_ONCE, decoded, foreseen
+from service.translator.windows import MAX_AT_ONCE, decode, foreseen
 from service.translator.wording import Wording
 from service.translator.writer import Writer, translations
 
@@ -112,8 +111,9 @@ class Translator:
         entrance = entrance or Entrance(request)
         with entrance.room(self.engine):
             units = await self._read(contents, text_options, deadline)
-            hypotheses = await self._decode(units, options, request, entrance, writer, max_bytes)
-        size = sum(map(hypothesis_bytes, hypotheses))
+            hypotheses, size = await self._decode(
+                units, options, request, entrance, writer, max_bytes
+            )
         if len(units) <= MAX_AT_ONCE and size <= MAX_INLINE_BYTES:
             if len(units) > _MAX_WITHOUT_TURN:
                 await asyncio.sleep(0)  # whoever waits has his turn between two pieces of work
@@ -159,24 +159,26 @@ class Translator:
         entrance: Entrance,
         writer: Writer,
         max_bytes: int | None,
-    ) -> list[tuple[TranslatedHypothesis, ...]]:
-        """The hypotheses of the units that have ids."""
+    ) -> tuple[list[tuple[TranslatedHypothesis, ...]], int]:
+        """The hypotheses of the units that have ids, and how many bytes they take at least."""
         translatable = [unit for unit in units if unit.ids]
-        if writer.needs_attention or any(unit.needs_attention for unit in translatable):
+        if writer.needs_attention or any([unit.needs_attention for unit in translatable]):
             options = replace(options, attention=True)
         sources = [unit.ids for unit in translatable]
         each = _of_each(translatable, options)
         num_heads = self.manifest.attention.num_heads
         at_once = min(MAX_AT_ONCE, fitting(sources, options, max_bytes, num_heads))
         remaining, found, size = iter(translatable), list[tuple[TranslatedHypothesis, ...]](), 0
-        windows = decoded(self.engine, sources, each, request, at_once, entrance)
-        async with aclosing(windows):
-            async for results in windows:
-                written = await _written(writer, [*islice(remaining, len(results))], results)
-                found += written
-                size += sum(map(hypothesis_bytes, written))
-                check_size(size, max_bytes)
-        return found
+
+        async def take(results: list[list[Hypothesis]]) -> None:
+            nonlocal size
+            written = await _written(writer, [*islice(remaining, len(results))], results)
+            found.extend(written)
+            size += sum(map(hypothesis_bytes, written))
+            check_size(size, max_bytes)
+
+        await decode(self.engine, sources, each, request, take, at_once, entrance)
+        return found, size
 
 
 def _of_each(units: Sequence[Unit], options: DecodingOptions) -> list[DecodingOptions]:

@@ -8,13 +8,15 @@ import asyncio
 import itertools
 import math
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 
 from service.batching import Request
 from service.decoding import DecodingOptions, Hypothesis
 from service.engine import Engine
 from service.translator.entrance import Entrance, Futures
+from service.translator.wakeups import wakeups
 
 # They fill the batches of a few workers, and are decoded in a tenth of a second or so.
 MAX_AT_ONCE = 256
@@ -38,23 +40,25 @@ def window_size(num_sources: int, max_at_once: int = MAX_AT_ONCE) -> int:
     return num_sources if num_sources <= max_at_once else -(-max_at_once // _NUM_WINDOWS)
 
 
-async def decoded(
+async def decode(
     engine: Engine,
     sources: Sequence[Sequence[int]],
     options: DecodingOptions | Sequence[DecodingOptions],
     request: Request,
+    take: Callable[[list[list[Hypothesis]]], Awaitable[None]],
     max_at_once: int = MAX_AT_ONCE,
     entrance: Entrance | None = None,
-) -> AsyncGenerator[list[list[Hypothesis]], None]:
-    """The hypotheses of all sources, in order, a window at a time; must be closed.
+) -> None:
+    """Has all sources decoded. Cancelling it cancels those that aren't.
 
     options: of all sources, or of each.
     request: which they are, with its deadline.
+    take: gets the hypotheses of all sources, in order, a window at a time.
     max_at_once: sources that are decoded or wait to be, or have results that weren't taken yet.
     entrance: by default that of the request: the first window is refused if the queue is full, or
     if the deadline can't be met for all sources; the others wait for room, since work has been done
     for them.
-    Raises what `Engine.submit_all` and its futures raise. Closing cancels the rest.
+    Raises what `take`, `Engine.submit_all` and its futures raise.
     """
     submitted, entrance = deque[Futures](), entrance or Entrance(request)
     each = [options] * len(sources) if isinstance(options, DecodingOptions) else options
@@ -63,12 +67,12 @@ async def decoded(
     try:
         for start in range(0, len(sources), size):
             if submitted and (len(submitted) + 1) * size > max_at_once:
-                yield await _results(submitted[0])
+                await take(await _results(submitted[0]))
                 submitted.popleft()
             window = sources[start : start + size], each[start : start + size]
             submitted.append(await entrance.enter(engine, *window, request.deadline, to_come))
         while submitted:
-            yield await _results(submitted[0])
+            await take(await _results(submitted[0]))
             submitted.popleft()
     finally:
         for future in itertools.chain.from_iterable(submitted):
@@ -77,8 +81,7 @@ async def decoded(
 
 async def _results(futures: Futures) -> list[list[Hypothesis]]:
     """Waits for all futures, or raises the first failure; wakes the loop once, not once each."""
-    loop = asyncio.get_running_loop()
-    settled = loop.create_future()
+    settled, wake = asyncio.get_running_loop().create_future(), wakeups().call
     # The callback knows how many there are, not which: futures that know themselves are garbage
     # that only a full collection finds, thousands at a time.
     num_futures = len(futures)
@@ -91,7 +94,7 @@ async def _results(futures: Futures) -> list[list[Hypothesis]]:
     def count(future: Future[list[Hypothesis]]) -> None:
         is_last = next(numbers) == num_futures
         if not future.cancelled() and (is_last or future.exception()):
-            loop.call_soon_threadsafe(settle, future.exception())
+            wake(partial(settle, future.exception()))
 
     for future in futures:
         future.add_done_callback(count)

@@ -66,14 +66,14 @@ class Writer:
     ) -> tuple[TranslatedHypothesis, ...]:
         """What was decoded of a unit, as text; without empty ones, if there are others."""
         source = None if self._is_simple(unit) else self._source_tokens(unit)
-        written = tuple(self._hypothesis(unit, source, result) for result in results)
+        written = tuple([self._hypothesis(unit, source, result) for result in results])
         if len(written) == 1:
             return written
         return tuple(each for each in written if each.text.strip()) or written
 
     def cost(self, unit: Unit, results: Sequence[Hypothesis]) -> int:
         """How much work `hypotheses` is: about a microsecond each."""
-        num_tokens = sum(len(result.ids) for result in results)
+        num_tokens = sum([len(result.ids) for result in results])
         if self._is_simple(unit):
             return num_tokens
         num_placed = (len(unit.ids) + _TAG_COST * unit.num_tags) * len(results)
@@ -212,7 +212,7 @@ def translations(
 def _translation(
     text: str, units: Sequence[Unit], remaining: Iterator[tuple[TranslatedHypothesis, ...]]
 ) -> Translation:
-    if not any(unit.ids for unit in units):
+    if not any([unit.ids for unit in units]):
         return Translation(text)
     masked = units[0].document.masked
     parts, sentences, kept = list[str](), list[SentenceResult](), list[RestoredPart]()
@@ -223,7 +223,7 @@ def _translation(
         between = text[position:start]
         target = hypotheses[0].text if hypotheses else text[start:end]
         begin = length + len(between)
-        moved = tuple(hypothesis.moved(begin) for hypothesis in hypotheses)
+        moved = tuple([hypothesis.moved(begin) for hypothesis in hypotheses])
         if masked:
             kept += _copied(masked, position, start if moved else end, length)
         kept += moved[0].kept if moved else ()

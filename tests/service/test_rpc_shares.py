@@ -1,12 +1,13 @@
 """Which model translates which of the texts of a request."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from service.catalog import Router
+from service.catalog.served import Holders
 from service.errors import InvalidArgument, UnknownModel
 from service.pb import translation_pb2 as pb
 from service.rpc.shares import Share, share_out
@@ -18,6 +19,7 @@ class Served:
     name: str
     languages: tuple[str, str]
     version: str = "1"
+    holders: Holders = field(default_factory=Holders)
 
 
 DETECTOR = LanguageDetector()

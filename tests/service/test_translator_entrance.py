@@ -114,6 +114,7 @@ def test_a_cancelled_window_makes_room_for_the_next() -> None:
         await until(lambda: stage.engine.num_accepted == 1)
         second = asyncio.create_task(entered(entrance, stage))
         first.cancel()
+        await asyncio.wait([first])
         stage.gate.open()
         await second
         stage.engine.close()

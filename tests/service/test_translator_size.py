@@ -30,7 +30,7 @@ from service.translator.document import Unit
 from service.translator.reader import Reader
 from service.translator.results import TranslatedHypothesis
 from service.translator.size import fitting
-from service.translator.windows import decoded
+from service.translator.windows import decode
 from service.translator.writer import Writer
 
 TEXT = "Two young women are walking."
@@ -130,9 +130,13 @@ class CountingEngine:
 async def drained(engine: CountingEngine, sources: Sequence[Sequence[int]], at_once: int) -> int:
     """How many results there were, each window's taken at once."""
     count = 0
-    async for window in decoded(engine, sources, ATTENTION, Request(1, 1), at_once):  # type: ignore[arg-type]
+
+    async def take(window: list[list[Hypothesis]]) -> None:
+        nonlocal count
         count += len(window)
         engine.waiting -= len(window)
+
+    await decode(engine, sources, ATTENTION, Request(1, 1), take, at_once)  # type: ignore[arg-type]
     return count
 
 

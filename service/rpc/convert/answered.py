@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
@@ -27,6 +28,10 @@ from service.translator import (
     Translator,
     check_size,
 )
+
+# The fields of a message within another one, which is made of them in place: a message would be
+# copied into it, which takes three times as long.
+_Fields: TypeAlias = dict[str, Any]
 
 
 def options_to_message(options: DecodingOptions) -> pb.DecodingOptions:
@@ -114,10 +119,10 @@ def _joined_bytes(messages: Iterable[Message], max_bytes: int) -> bytes:
     return b"".join(parts)
 
 
-def _translation(answer: Answer) -> pb.Translation:
+def _translation(answer: Answer) -> _Fields:
     translation, detection = answer.translation, answer.detection
     manifest = answer.translator.manifest
-    return pb.Translation(
+    return dict(
         translated_text=translation.text,
         model=manifest.name,
         model_version=manifest.version,
@@ -148,14 +153,12 @@ def model_to_message(model: ServedModel) -> pb.Model:
     )
 
 
-def _kept(part: RestoredPart) -> pb.KeptSpan:
-    return pb.KeptSpan(
-        source=_span(part.source), target=_span(part.target), kind=KEPT_KINDS[part.kind]
-    )
+def _kept(part: RestoredPart) -> _Fields:
+    return dict(source=_span(part.source), target=_span(part.target), kind=KEPT_KINDS[part.kind])
 
 
-def _sentence(sentence: SentenceResult) -> pb.Sentence:
-    return pb.Sentence(
+def _sentence(sentence: SentenceResult) -> _Fields:
+    return dict(
         source=_span(sentence.source),
         target=_span(sentence.target),
         source_token_count=sentence.source_token_count,
@@ -165,8 +168,8 @@ def _sentence(sentence: SentenceResult) -> pb.Sentence:
     )
 
 
-def _hypothesis(hypothesis: TranslatedHypothesis) -> pb.Hypothesis:
-    return pb.Hypothesis(
+def _hypothesis(hypothesis: TranslatedHypothesis) -> _Fields:
+    return dict(
         text=hypothesis.text,
         log_prob=hypothesis.log_prob,
         score=hypothesis.score,
@@ -178,8 +181,8 @@ def _hypothesis(hypothesis: TranslatedHypothesis) -> pb.Hypothesis:
     )
 
 
-def _pair_score(score: PairScore) -> pb.PairScore:
-    return pb.PairScore(
+def _pair_score(score: PairScore) -> _Fields:
+    return dict(
         log_prob=score.log_prob,
         score=score.score,
         token_scores=_token_scores(score.token_scores),
@@ -189,29 +192,29 @@ def _pair_score(score: PairScore) -> pb.PairScore:
     )
 
 
-def _token_scores(scores: TokenScores | None) -> pb.TokenScores | None:
+def _token_scores(scores: TokenScores | None) -> _Fields | None:
     if scores is None:
         return None
-    return pb.TokenScores(tokens=map(_token, scores.tokens), log_probs=scores.log_probs.tolist())
+    return dict(tokens=map(_token, scores.tokens), log_probs=scores.log_probs.tolist())
 
 
-def _alignment(alignment: Alignment | None) -> pb.Alignment | None:
+def _alignment(alignment: Alignment | None) -> _Fields | None:
     if alignment is None:
         return None
-    return pb.Alignment(
+    return dict(
         source_words=map(_span, alignment.source_words),
         target_words=map(_span, alignment.target_words),
-        pairs=[pb.WordPair(source=source, target=target) for source, target in alignment.pairs],
+        pairs=[{"source": source, "target": target} for source, target in alignment.pairs],
         pharaoh=alignment.pharaoh,
     )
 
 
-def _attention(attention: Attention | None) -> pb.Attention | None:
+def _attention(attention: Attention | None) -> _Fields | None:
     if attention is None:
         return None
     weights = attention.weights[None] if attention.heads is None else attention.heads
     num_heads, num_targets, num_sources = weights.shape
-    return pb.Attention(
+    return dict(
         source_tokens=map(_token, attention.source_tokens),
         target_tokens=map(_token, attention.target_tokens),
         num_heads=num_heads,
@@ -222,9 +225,9 @@ def _attention(attention: Attention | None) -> pb.Attention | None:
     )
 
 
-def _token(token: Token) -> pb.Token:
-    return pb.Token(text=token.piece, begin=token.start, end=token.end)
+def _token(token: Token) -> _Fields:
+    return {"text": token.piece, "begin": token.start, "end": token.end}
 
 
-def _span(span: Span) -> pb.Span:
-    return pb.Span(begin=span[0], end=span[1])
+def _span(span: Span) -> _Fields:
+    return {"begin": span[0], "end": span[1]}

@@ -14,6 +14,7 @@ from service.translator import Extras, Pair, Ranking, TextOptions, Wording
 _STOPPING: Final = {value: stopping for stopping, value in STOPPING.items()}
 _LENGTH_FORMS: Final = {value: form for form, value in LENGTH_FORMS.items()}
 _IS_HTML: Final = {"": False, "text/plain": False, "text/html": True}
+_NO_TEXT_OPTIONS: Final = TextOptions()
 _Choice = TypeVar("_Choice")
 
 
@@ -74,6 +75,8 @@ def ranking_from_message(request: pb.ScoreRequest, defaults: DecodingOptions) ->
 
 def text_options_from_message(request: pb.TranslateRequest) -> TextOptions:
     """What the request says about its texts. Raises InvalidArgument."""
+    if not (request.mime_type or request.HasField("text_options")):
+        return _NO_TEXT_OPTIONS  # as nearly every request
     message = request.text_options
     if message.long_sentences not in LONG_SENTENCES:
         raise InvalidArgument(

@@ -1,19 +1,18 @@
 """One stream from its first message to its end."""
 
 import asyncio
-from contextlib import ExitStack
 from typing import Any, Protocol
 
 import grpc
 from google.protobuf.message import DecodeError
 
-from service.catalog import Catalog
+from service.catalog import Catalog, held
 from service.errors import InvalidArgument, TranslationError, Unavailable
 from service.pb import translation_pb2 as pb
 from service.rpc.convert import Answer, fault_bytes, in_callers_words, segment_bytes
 from service.rpc.limits import RequestLimits
 from service.rpc.request_log import note_answers, note_fault, note_text
-from service.rpc.shares import leased
+from service.rpc.shares import share_out
 from service.rpc.status import status_of
 from service.rpc.streaming.settings import Settings
 from service.rpc.streaming.window import Window
@@ -138,20 +137,19 @@ class Stream:
         limits, contents = self._limits, [segment.content]
         deadline = limits.deadline(self._exchange.time_remaining())
         limits.check_contents(contents)
-        with ExitStack() as leases:
-            request = settings.request_for(segment)
-            [share] = await leased(request, self._catalog, self._detector, leases)
-            translator = share.model.translator
-            with in_callers_words():
-                [translation] = await translator.translate_async(
-                    contents,
-                    await settings.options(segment, translator),
-                    deadline,
-                    await settings.text_options(segment),
-                    limits.max_message_bytes,
-                    settings.extras,
-                    self._entrance,
-                )
+        request = settings.request_for(segment)
+        [share] = await share_out(request, self._catalog.router, self._detector)
+        translator = share.model.translator
+        with held([share.model]), in_callers_words():
+            [translation] = await translator.translate_async(
+                contents,
+                await settings.options(segment, translator),
+                deadline,
+                await settings.text_options(segment),
+                limits.max_message_bytes,
+                settings.extras,
+                self._entrance,
+            )
         answer = Answer(translation, translator, share.detections[0])
         note_answers([answer])
         arguments = segment.id, answer, limits.max_message_bytes
