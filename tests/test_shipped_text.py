@@ -7,7 +7,8 @@ import pytest
 
 from service.bundle import read_bundle
 from service.engine import load_engine
-from service.text.protect import FOUND_KINDS, Protection
+from service.text.protect import FOUND_KINDS, Kind, Protection
+from service.text.protect.stand_ins import NAMES as STAND_INS
 from service.translator import TextOptions, Translator
 from tests.corpus import ROOT, TATOEBA, needs_tatoeba
 from training.evaluate import corpus_bleu, load_eval_set
@@ -100,6 +101,36 @@ def test_addresses_and_signs_that_the_model_cannot_spell_come_back_unasked(
     results = texts(translator, [text for text, _ in cases])
     for (text, parts), result in zip(cases, results, strict=True):
         assert all(result.count(part) == 1 for part in parts), (text, result)
+
+
+@pytest.mark.parametrize(
+    ("source", "spans", "parts"),
+    [
+        ("Go to {name}日本 today.", [], ["{name}", "日本"]),
+        ("I saw 👩\u200d10:30 today.", [], ["👩\u200d10:30"]),
+        ("I see 👩\u200d👩\u200d👧 there.", [(8, 9)], ["👩\u200d👩\u200d👧"]),
+        ("The busשלום was empty.", [], ["busשלום", "empty"]),
+        ("twenty minutes ẞ \u200b dog house", [], ["ẞ", "dog house"]),
+        ("HE KEEPS \ufe0fHIS MONEY IN THE BANK.", [], ["\ufe0fHIS"]),
+        ("I am happy &#x1F600; today, {name}日本.", [], ["&#x1F600;", "{name}", "日本"]),
+    ],
+)
+def test_what_is_unknown_beside_what_is_protected_is_neither_lost_nor_doubled(
+    translator: Translator, source: str, spans: list[tuple[int, int]], parts: list[str]
+) -> None:
+    terms = {"empty": "vide", "dog house": "niche"}
+    options = TextOptions(
+        protection=Protection(FOUND_KINDS, html="&#" in source, glossary=terms),
+        protected_spans={0: spans} if spans else {},
+    )
+    [translation] = translator.translate([source], text_options=options)
+    for part in translation.kept:
+        before, after = source[slice(*part.source)], translation.text[slice(*part.target)]
+        assert after == (terms[before] if part.kind is Kind.TERM else before)
+        assert translation.text.count(after) == 1
+    kept = sorted(part.source for part in translation.kept)
+    assert [source[start:end] for start, end in kept] == parts
+    assert not any(name.lower() in translation.text.lower() for name in STAND_INS)
 
 
 def test_a_long_sentence_is_translated_to_its_end(translator: Translator) -> None:

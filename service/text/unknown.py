@@ -1,15 +1,36 @@
 """Characters that a model can't spell: a text of them is foreign, a few are hidden from it.
 
 "I ❤ 出口 signs"  ->  "I Tom Boston signs", and back through `protect.restore`
+
+Words and signs are hidden as `protect` hides its parts, and beside them: no part is within another,
+so that one look at a translation finds the place of all.
 """
 
-import unicodedata
 from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from unicodedata import category
 
 from service.text.protect import Kind, Masked, Part
-from service.text.protect.stand_ins import stand_ins, used_words
+from service.text.protect.stand_ins import melts_after, melts_before, stand_ins, used_words
 from service.text.rewriting import Rewriter, Span, SpanMap
-from service.text.words import is_word_character, words
+from service.text.words import is_control, words
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Readable:
+    """A sentence of which the model can read everything: `text`.
+
+    parts: all that is not to be translated, in order, each with the stand-in that is in `text`;
+        their `masked` spans are in the text that the sentence was taken from.
+    """
+
+    text: str
+    parts: tuple[Part, ...]
+    _map: SpanMap  # from the sentence
+
+    def sentence_span(self, start: int, end: int) -> Span:
+        """Return the span in the sentence of a span of `text`: all of a part that it touches."""
+        return self._map.to_old(start, end)
 
 
 def is_foreign(text: str, unknown: Sequence[int]) -> bool:
@@ -18,55 +39,108 @@ def is_foreign(text: str, unknown: Sequence[int]) -> bool:
     return 2 * sum(text[index].isalpha() for index in unknown) > letters
 
 
-def hide_unknown(text: str, unknown: Sequence[int]) -> Masked | None:
-    """Hide unknown characters from the model, with the words that they are in.
+def hide_unknown(
+    masked: Masked, sentence: Span, text: str, unknown: Sequence[int]
+) -> Readable | None:
+    """Hide unknown characters from the model, with the words or parts that they are in.
 
-    Controls and joiners just go. Unknown punctuation stays: a name in its place would say more than
-    it does. None if that is all.
+    sentence: a span of `masked.text`; text: what stands there, in any case. unknown: places in it.
+    Controls and joiners just go, and spaces become usual ones. Unknown punctuation stays: a name in
+    its place would say more than it does. None if that is all.
     """
-    runs = list(_runs(text, set(unknown)))
-    writer, names, parts = Rewriter(text), stand_ins(used_words(text)), list[Part]()
-    inside = {index for run in runs for index in range(*run)}
-    controls = [(i, i + 1) for i in unknown if i not in inside and _is_control(text[i])]
-    for start, end in sorted([*runs, *controls]):
-        writer.keep(start)
-        if start in inside:
-            parts.append(_hide(writer, text, (start, end), next(names)))
-        else:
-            writer.replace(end, "")
-    masked, to_masked = writer.finish()
-    if masked == text:
-        return None
-    return Masked(text, masked, False, tuple(parts), (), (SpanMap(), to_masked))
+    return _Hiding(masked, sentence, text, frozenset(unknown)).readable()
 
 
-def _runs(text: str, unknown: Set[int]) -> Iterator[Span]:
-    """The words and signs to hide, in order; neighbours are one."""
-    found = (word for word in words(text) if any(_matters(text, i, unknown) for i in range(*word)))
-    run: Span | None = None
-    for start, end in found:
-        if run and run[1] < start:
+class _Hiding:
+    """Hides what is unknown of one sentence. Spans are in it."""
+
+    def __init__(self, masked: Masked, sentence: Span, text: str, unknown: Set[int]) -> None:
+        self._masked, self._text, self._unknown = masked, text, unknown
+        self._begin = begin = sentence[0]
+        parts = masked.parts_of(sentence)
+        self._parts = {_clipped(part, sentence): part for part in parts}
+        # The rest of a part that another sentence has begins this one, if anything does.
+        across = masked.part_across(begin)
+        self._first = min(across.masked[1] - begin, len(text)) if across else 0
+        self._starts = {start for start, _ in self._parts}
+        self._ends = {end for _, end in self._parts}
+
+    def readable(self) -> Readable | None:
+        hidden = list(self._hidden())
+        inside = {index for span in hidden for index in range(*span)}
+        gone = [(index, index + 1) for index in self._unknown - inside if self._goes(index)]
+        if not hidden and not gone:
+            return None
+        writer, names = Rewriter(self._text), stand_ins(used_words(self._text))
+        parts = dict(self._parts)
+        for start, end in sorted([*hidden, *gone]):
+            writer.keep(start)
+            if start in inside:
+                parts[start, end] = part = self._part((start, end), next(names))
+                writer.replace(end, self._padded(part.stand_in, start, end))
+            else:
+                # It may be all that is between a stand-in and a word.
+                is_edge = start in self._ends or end in self._starts
+                writer.replace(end, " " * (is_edge or self._text[start].isspace()))
+        text, map = writer.finish()
+        return Readable(text, tuple(part for _, part in sorted(parts.items(), key=_span)), map)
+
+    def _hidden(self) -> Iterator[Span]:
+        """Yield the words, signs and parts to hide, in order."""
+        position, end = self._first, len(self._text)
+        for span in [*self._parts, (end, end)]:
+            yield from self._runs(position, span[0])
+            if self._matters(span):
+                yield span
+            position = span[1]
+
+    def _runs(self, start: int, end: int) -> Iterator[Span]:
+        """Yield the words and signs to hide between two parts; neighbours are one."""
+        run: Span | None = None
+        for first, last in words(self._text[start:end]):
+            word = first + start, last + start
+            if not (self._matters(word) or all(map(self._goes, range(*word)))):
+                continue
+            if run and run[1] == word[0]:
+                run = run[0], word[1]
+                continue
+            if run and self._matters(run):
+                yield run
+            run = word
+        if run and self._matters(run):
             yield run
-            run = None
-        run = (run[0] if run else start), end
-    if run:
-        yield run
+
+    def _part(self, span: Span, name: str) -> Part:
+        if part := self._parts.get(span):
+            return replace(part, stand_in=name, is_shown=False)
+        masked = span[0] + self._begin, span[1] + self._begin
+        pieces = self._masked.pieces(masked)
+        output = "".join(self._masked.source[start:end] for start, end in pieces)
+        edges = pieces[0][0], pieces[-1][1]
+        return Part(Kind.UNKNOWN, *edges, output, name, masked, pieces=pieces)
+
+    def _padded(self, name: str, start: int, end: int) -> str:
+        """The stand-in, with spaces where it would melt into its neighbours."""
+        text = self._text
+        before = start in self._ends or melts_after(text[start - 1 : start])
+        after = end in self._starts or melts_before(text[end : end + 1])
+        return " " * before + name + " " * after
+
+    def _matters(self, span: Span) -> bool:
+        unknown = [index for index in range(*span) if index in self._unknown]
+        return any(category(self._text[i])[0] not in "PZ" and not self._goes(i) for i in unknown)
+
+    def _goes(self, index: int) -> bool:
+        if index not in self._unknown:
+            return False
+        character = self._text[index]
+        return index < self._first or character.isspace() or is_control(character)
 
 
-def _hide(writer: Rewriter, text: str, run: Span, name: str) -> Part:
-    start, end = run
-    before = " " * (start > 0 and is_word_character(text[start - 1]))
-    after = " " * (end < len(text) and is_word_character(text[end]))
-    first, last = writer.replace(end, before + name + after)
-    place = first + len(before), last - len(after)
-    return Part(Kind.UNKNOWN, start, end, text[start:end], name, place)
+def _clipped(part: Part, sentence: Span) -> Span:
+    start, end = part.masked
+    return start - sentence[0], min(end, sentence[1]) - sentence[0]
 
 
-def _matters(text: str, index: int, unknown: Set[int]) -> bool:
-    if index not in unknown or _is_control(text[index]):
-        return False
-    return unicodedata.category(text[index])[0] not in "PZ"
-
-
-def _is_control(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Cf")
+def _span(item: tuple[Span, Part]) -> Span:
+    return item[0]

@@ -15,6 +15,8 @@ SPACELESS_CLASS = "".join(f"{chr(first)}-{chr(last)}" for first, last in _SPACEL
 # What may directly follow a word.
 SENTENCE_SIGNS = ".,;:!?…。，、；：！？"
 _JOINER = "\u200d"
+# Vowels of Thai and Lao that are no marks in Unicode but part of the letter before them.
+_CLINGING_LETTERS = "\u0e33\u0eb3"
 
 
 def is_spaceless(character: str) -> bool:
@@ -32,7 +34,23 @@ def joined(left: str, right: str) -> bool:
     """Whether two neighbouring characters are parts of one word, or of one visible sign."""
     if is_word_character(left) and is_word_character(right):
         return True
-    return left == _JOINER or _clings(right)
+    if left == _JOINER or _clings(right):
+        return True
+    return _is_half_of_flag(left) and _is_half_of_flag(right)
+
+
+def is_inside(text: str, position: int) -> bool:
+    """Whether a position is inside of a word, or of a visible sign."""
+    if not 0 < position < len(text) or text[position].isspace():
+        return False
+    return not _begins(text[position - 1], text[position])
+
+
+def is_control(character: str) -> bool:
+    """Whether it shows nothing and is no space: normalisation may remove it, and join words so."""
+    if character.isascii() and character.isprintable():
+        return False
+    return unicodedata.category(character) in ("Cc", "Cf") and not character.isspace()
 
 
 def words(text: str) -> list[Span]:
@@ -64,7 +82,12 @@ def _clings(character: str) -> bool:
     """Whether it changes the character before it: accents, emoji modifiers, joiners."""
     if character.isascii():
         return False
-    return _is_mark(character) or unicodedata.category(character) in ("Cf", "Sk")
+    is_modifier = unicodedata.category(character) in ("Cf", "Sk")
+    return is_modifier or _is_mark(character) or character in _CLINGING_LETTERS
+
+
+def _is_half_of_flag(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
 
 
 def _is_mark(character: str) -> bool:

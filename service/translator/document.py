@@ -1,10 +1,12 @@
 """A text on its way: the caller's, what is hidden of it, and the units that are decoded."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from service.text.protect import Masked, extent
+from service.text.protect import Masked, Part, extent
 from service.text.rewriting import Span
+from service.text.unknown import Readable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,13 +22,18 @@ class Document:
         """What is taken apart."""
         return self.masked.text if self.masked else self.source
 
+    @property
+    def hiding(self) -> Masked:
+        """What is protected in it, also if that is nothing."""
+        return self.masked or Masked.nothing(self.source)
+
 
 class Unit(NamedTuple):
     """A sentence of a document, or a part of one. A named tuple: there are many.
 
     start, end: its span in the document's text.
     text: what stands there, in the case that the model knows it in.
-    hidden: what of `text` the model can't spell; None if it reads all.
+    readable: what the model reads instead of `text` if it can't spell all of that.
     ids: what it reads, with EOS; none if the unit passes through.
     is_capitals: whether it is written in capitals.
     """
@@ -35,7 +42,7 @@ class Unit(NamedTuple):
     start: int
     end: int
     text: str
-    hidden: Masked | None
+    readable: Readable | None
     ids: list[int]
     is_capitals: bool = False
     is_part: bool = False
@@ -43,11 +50,25 @@ class Unit(NamedTuple):
     @property
     def read_text(self) -> str:
         """What the model reads."""
-        return self.hidden.text if self.hidden else self.text
+        return self.readable.text if self.readable else self.text
 
     def place(self, index: int) -> int:
         """Where in `text` the character is that stands at an index of `read_text`."""
-        return self.hidden.source_span(index, index + 1)[0] if self.hidden else index
+        return self.readable.sentence_span(index, index + 1)[0] if self.readable else index
+
+    def document_span(self, start: int, end: int) -> Span:
+        """The span in the document's text of a span of `read_text`."""
+        if self.readable:
+            start, end = self.readable.sentence_span(start, end)
+        return start + self.start, end + self.start
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """What the model saw a stand-in of, or must not translate as it likes."""
+        if self.readable:
+            return self.readable.parts
+        masked = self.document.masked
+        return masked.parts_of((self.start, self.end)) if masked else ()
 
     @property
     def source_span(self) -> Span:
@@ -61,7 +82,7 @@ class Unit(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """Whether what the model writes is the translation, with nothing to put back."""
-        return self.document.masked is None and self.hidden is None and not self.is_capitals
+        return self.document.masked is None and self.readable is None and not self.is_capitals
 
     @property
     def num_tags(self) -> int:
@@ -72,5 +93,7 @@ class Unit(NamedTuple):
     @property
     def needs_attention(self) -> bool:
         """Whether something is to be put where the model looked for it."""
-        both = self.document.masked, self.hidden
-        return any([masked and (masked.parts or masked.tags) for masked in both])
+        masked = self.document.masked
+        if masked and (masked.parts or masked.tags):
+            return True
+        return self.readable is not None and bool(self.readable.parts)

@@ -74,7 +74,7 @@ class Reader:
 
     def _unit(self, document: Document, piece: Piece) -> Unit:
         start, end = piece.start, piece.end
-        text, hidden = document.text[start:end], None
+        text, readable = document.text[start:end], None
         if not _is_translatable(document, (start, end), text):
             return Unit(document, start, end, text, None, [], is_part=piece.is_part)
         capitals = _as_capitals(document, (start, end), text)
@@ -82,13 +82,13 @@ class Reader:
             text = self._truecase(capitals)
         ids = self._tokenizer.encode(text)
         if unknown := self._tokenizer.unknown_characters(text, ids):
-            hidden = hide_unknown(text, unknown)
+            readable = hide_unknown(document.hiding, (start, end), text, unknown)
             ids = [] if is_foreign(text, unknown) else ids
-            if ids and hidden:
-                ids = self._tokenizer.encode(hidden.text)
+            if ids and readable:
+                ids = self._tokenizer.encode(readable.text)
         if ids:
             ids.append(self._eos)
-        return Unit(document, start, end, text, hidden, ids, capitals is not None, piece.is_part)
+        return Unit(document, start, end, text, readable, ids, capitals is not None, piece.is_part)
 
     def _parts(self, unit: Unit, limit: int) -> Iterator[Unit]:
         """The unit if it has no more than `limit` tokens, or parts that the model takes."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from operator import attrgetter
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from service.decoding import Hypothesis
 from service.text import Token, Tokenizer
 from service.text.alignment import Alignment, align
 from service.text.case import upper_case
-from service.text.protect import Decoded, Masked, RestoredPart, restore
+from service.text.protect import Decoded, Kind, Masked, RestoredPart, restore
 from service.text.rewriting import Span
 from service.text.typography import with_no_break_spaces
 from service.translator.document import Unit
@@ -145,51 +144,26 @@ def _put_back(unit: Unit, decoded: Decoded) -> tuple[Decoded, tuple[RestoredPart
 
     Source spans index the text that the model read, then the caller's. Also what was put back.
     """
-    kept = list[RestoredPart]()
     if unit.is_capitals:
         upper = upper_case(decoded.text)
         target = [upper.span(*span) for span in decoded.target]
         decoded = replace(decoded, text=upper.text, target=target)
-    if unit.hidden:
-        decoded = _restored(unit.hidden, (0, len(unit.hidden.text)), decoded, kept)
-    kept = [part.moved(unit.start, 0) for part in kept]
-    source = [(start + unit.start, end + unit.start) for start, end in decoded.source]
+    source = [unit.document_span(*span) for span in decoded.source]
     decoded = replace(decoded, source=source)
-    if unit.document.masked:
-        decoded = _restored(unit.document.masked, (unit.start, unit.end), decoded, kept)
-        # An empty span at an end of the sentence may stand behind a tag that is not its own.
-        inside = [_within(unit.source_span, *span) for span in decoded.source]
-        decoded = replace(decoded, source=inside)
-    return decoded, tuple(sorted(kept, key=attrgetter("target")))
+    if unit.document.masked is None and unit.readable is None:
+        return decoded, ()
+    masked = unit.document.hiding
+    # In one go: what is put in is no text of the model's that others might take the place of.
+    restored = restore(masked, (unit.start, unit.end), decoded, unit.parts)
+    target = [restored.map.to_new(*span) for span in decoded.target]
+    # An empty span at an end of the sentence may stand behind a tag that is not its own.
+    source = [_within(unit.source_span, *masked.source_span(*span)) for span in source]
+    return Decoded(restored.text, target, source, decoded.weights), restored.parts
 
 
 def _within(bounds: Span, start: int, end: int) -> Span:
     low, high = bounds
     return min(max(start, low), high), max(min(end, high), low)
-
-
-def _restored(
-    masked: Masked, sentence: Span, decoded: Decoded, kept: list[RestoredPart]
-) -> Decoded:
-    """The sentence with its parts; `kept` are those of before, and all in the end."""
-    restored = restore(masked, sentence, decoded)
-    places = {part.source for part in restored.parts}
-    moved = (
-        replace(
-            part,
-            source=masked.source_span(*part.source),
-            target=restored.map.to_new(*part.target),
-        )
-        for part in kept
-    )
-    # What the model couldn't spell may have been a stand-in.
-    kept[:] = [*restored.parts, *(part for part in moved if part.source not in places)]
-    return Decoded(
-        restored.text,
-        [restored.map.to_new(*span) for span in decoded.target],
-        [masked.source_span(*span) for span in decoded.source],
-        decoded.weights,
-    )
 
 
 def translations(
@@ -244,8 +218,13 @@ def _translation(
 
 
 def _copied(masked: Masked, start: int, end: int, place: int) -> Iterator[RestoredPart]:
-    """What is protected in a span of the source that was copied to a place of the translation."""
+    """What is protected in a span of the source that was copied to a place of the translation.
+
+    Without terms: it is their translation that would be kept.
+    """
     for kind, (first, last) in masked.hidden_in(start, end):
+        if kind is Kind.TERM:
+            continue
         target = first - start + place, last - start + place
         yield RestoredPart(kind, (first, last), target)
 

@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
+from itertools import pairwise
 from operator import itemgetter
 from typing import TypeVar
 
@@ -18,10 +19,10 @@ from service.text.checking import Check, checked, go_on
 from service.text.layout import is_translatable
 from service.text.protect.options import Kind, Protection, check_spans
 from service.text.protect.regions import Region, find_regions
-from service.text.protect.stand_ins import NUMBERS, stand_ins, used_words
+from service.text.protect.stand_ins import NUMBERS, melts_after, melts_before, stand_ins, used_words
 from service.text.protect.view import View
 from service.text.rewriting import Rewriter, Span, SpanMap
-from service.text.words import is_word_character
+from service.text.words import is_control
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Part:
     """`source[start:end]`, which comes out as `output`.
 
     masked: the span of `stand_in`, which the model sees instead.
+    is_shown: whether that is the source itself, as it is for a term.
+    pieces: the spans of the source that `output` is made of, if there may be tags between them.
     """
 
     kind: Kind
@@ -37,6 +40,8 @@ class Part:
     output: str
     stand_in: str
     masked: Span
+    is_shown: bool = False
+    pieces: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,11 @@ class Masked:
     tags: tuple[MaskedTag, ...]
     _maps: tuple[SpanMap, SpanMap]  # from the source to the view, from there to `text`
 
+    @classmethod
+    def nothing(cls, text: str) -> "Masked":
+        """A text of which nothing is hidden."""
+        return cls(text, text, False, (), (), (SpanMap(), SpanMap()))
+
     @property
     def is_plain(self) -> bool:
         """Whether nothing is hidden, so that the text can go by without it."""
@@ -77,6 +87,14 @@ class Masked:
         """Return the span in `source` of a span of `text`: all of a part that it touches."""
         to_view, to_text = self._maps
         return to_view.to_old(*to_text.to_old(start, end))
+
+    def pieces(self, span: Span) -> tuple[Span, ...]:
+        """Return the spans in `source` of a span of `text`, without the tags that are inside."""
+        start, end = span
+        first = bisect_right(self.tags, start, key=_masked_start)
+        last = bisect_left(self.tags, end, key=_masked_start)
+        cuts = sorted({tag.masked[0] for tag in self.tags[first:last]})
+        return tuple(self.source_span(*piece) for piece in pairwise([start, *cuts, end]))
 
     def parts_of(self, sentence: Span) -> tuple[Part, ...]:
         """Return the parts whose stand-ins begin in a sentence, a span of `text`."""
@@ -165,7 +183,8 @@ class _Masking:
             self._writer.insert(after)
         self._part_end = region.end
         source = self._view.map.to_old(region.start, region.end)
-        return Part(region.kind, *source, region.output, word, masked)
+        is_shown = region.kind is Kind.TERM
+        return Part(region.kind, *source, region.output, word, masked, is_shown)
 
     def _stand_in(self, region: Region) -> str:
         if region.kind is Kind.TERM:
@@ -185,7 +204,7 @@ class _Masking:
         return index
 
     def _padding(self, region: Region) -> tuple[str, str]:
-        """Return spaces for a stand-in that would melt into a word when the tag between is gone."""
+        """Return spaces for a stand-in that would melt into a word when what is between is gone."""
         text, marks = self._view.text, self._view.marks
         start, end = region.start, region.end
         index = bisect_left(marks, start)
@@ -195,9 +214,10 @@ class _Masking:
             index += 1
         while index < len(marks) and marks[index] == end:
             index, end = index + 1, end + 1
-        is_word = start == self._part_end or is_word_character(text[start - 1 : start])
-        before = start < region.start and is_word
-        after = end > region.end and is_word_character(text[end : end + 1])
+        left, right = text[start - 1 : start], text[end : end + 1]
+        is_melting = start == self._part_end or melts_after(left)
+        before = is_melting and (start < region.start or is_control(left))
+        after = melts_before(right) and (end > region.end or is_control(right))
         return " " * before, " " * after
 
     def _tags(self) -> Iterator[MaskedTag]:

@@ -15,7 +15,7 @@ from service.text.protect.options import Kind, Protection
 from service.text.protect.patterns import find
 from service.text.protect.view import View
 from service.text.rewriting import Span
-from service.text.words import is_word_character
+from service.text.words import is_inside, is_word_character
 
 # Two parts with one of these between them are one: `{host}:{port}`.
 _CONNECTORS = "-./\\:@#=&_"
@@ -77,15 +77,15 @@ def _terms(
 
 
 def _grown(view: View, found: _Found) -> _Found:
-    """Widen to whole words, and to both tags of a pair."""
+    """Widen to whole words and signs, and to both tags of a pair."""
     start, end, text = found.start, found.end, view.text
     first, last = bisect_left(view.marks, start), bisect_left(view.marks, end)
     for tag in view.tags[first:last]:
         if tag.partner is not None:
             start, end = min(start, view.marks[tag.partner]), max(end, view.marks[tag.partner] + 1)
-    while start > 0 and is_word_character(text[start - 1]):
+    while start > 0 and (is_word_character(text[start - 1]) or is_inside(text, start)):
         start -= 1
-    while end < len(text) and is_word_character(text[end]):
+    while end < len(text) and (is_word_character(text[end]) or is_inside(text, end)):
         end += 1
     return _Found(start, end, found.kind)
 

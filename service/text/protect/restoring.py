@@ -2,9 +2,10 @@
 
 import html
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from service.text.protect.masking import Masked
+from service.text.protect.masking import Masked, Part
 from service.text.protect.options import Kind
 from service.text.protect.placing import place
 from service.text.protect.settling import Decoded, Settled, settle
@@ -45,9 +46,14 @@ class Restored:
     map: SpanMap
 
 
-def restore(masked: Masked, sentence: Span, decoded: Decoded) -> Restored:
-    """Put every part and tag of a sentence, a span of `masked.text`, into its translation."""
-    settled = settle(decoded, masked.parts_of(sentence))
+def restore(
+    masked: Masked, sentence: Span, decoded: Decoded, parts: Sequence[Part] | None = None
+) -> Restored:
+    """Put every part and tag of a sentence, a span of `masked.text`, into its translation.
+
+    parts: those of the sentence, if the model has seen others than `masked` has.
+    """
+    settled = settle(decoded, masked.parts_of(sentence) if parts is None else parts)
     root = tree(masked, sentence)
     place(root, settled.links)
     return _Writer(masked, decoded.text, settled).restored(root)
@@ -88,13 +94,21 @@ class _Writer:
                 self._copy(word.end)
                 self._last = self._text[word.end - 1]
             else:
-                source = word.part.start, word.part.end
-                target = self._writer.replace(word.end, word.part.output)
-                self._parts.append(RestoredPart(word.part.kind, source, target))
-                self._last = word.part.output[-1]
+                self._write_part(word.part, word.end)
             self._is_inserted = word.start == word.end
             self._is_spaced = False
             self._next += 1
+
+    def _write_part(self, part: Part, end: int) -> None:
+        target = self._writer.replace(end, part.output)
+        position = target[0]
+        for source in part.pieces:
+            length = source[1] - source[0]
+            self._parts.append(RestoredPart(part.kind, source, (position, position + length)))
+            position += length
+        if not part.pieces:
+            self._parts.append(RestoredPart(part.kind, (part.start, part.end), target))
+        self._last = part.output[-1]
 
     def _write_tag(self, tag: Span) -> None:
         start, end = tag

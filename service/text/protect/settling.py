@@ -87,7 +87,7 @@ class _Settling:
 
     def _find_stand_ins(self) -> None:
         """Give words that are stand-ins to their parts, then to others, and drop those left."""
-        hidden = [part for part in self._parts if part.kind is not Kind.TERM]
+        hidden = [part for part in self._parts if not part.is_shown]
         stand_ins = {part.stand_in.casefold() for part in hidden}
         found = [i for i, word in enumerate(self._words) if self._text(word) in stand_ins]
         pairs = []

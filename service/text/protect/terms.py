@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from service.text.checking import Check, go_on
 from service.text.rewriting import Span
 from service.text.searching import find_all
-from service.text.words import SPACELESS_CLASS, joined
+from service.text.words import SPACELESS_CLASS, is_inside
 
 # Terms begin and end with whole ones: nothing else is a word in `joined`, but for accents.
 _WORD = re.compile(rf"[^\W{SPACELESS_CLASS}]+|.", re.DOTALL)
@@ -54,7 +54,7 @@ class Terms:
         for match in find_all(_VISIBLE_WORD, text, check=check):
             start = match.start()
             node = self._root.next.get(match[0])
-            if node is None or start < position or _is_inside_word(text, start):
+            if node is None or start < position or is_inside(text, start):
                 continue
             if found := _longest(node, text, match.end()):
                 position, target = found
@@ -65,17 +65,13 @@ def _longest(node: _Node, text: str, position: int) -> tuple[int, str] | None:
     """Where the longest term ends that goes on like the text from there, and its target."""
     found = None
     while True:
-        if node.target is not None and not _is_inside_word(text, position):
+        if node.target is not None and not is_inside(text, position):
             found = position, node.target
         word = _WORD.match(text, position) if node.next else None
         following = node.next.get(word[0]) if word else None
         if word is None or following is None:
             return found
         node, position = following, word.end()
-
-
-def _is_inside_word(text: str, position: int) -> bool:
-    return 0 < position < len(text) and joined(text[position - 1], text[position])
 
 
 def _with_capitals(glossary: Mapping[str, str]) -> dict[str, str]:
