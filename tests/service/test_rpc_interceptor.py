@@ -20,6 +20,7 @@ from service.rpc import (
     MetricsInterceptor,
 )
 
+PATIENCE = 30  # seconds until a test gives up; nothing should take any of them
 NOT_UTF8 = b"\x0a\x02\xff\xfe"  # contents: ["\xff\xfe"]
 Behavior = Callable[[pb.TranslateRequest, Any], Any]
 
@@ -113,6 +114,14 @@ def counts(metrics: Metrics) -> dict[str, float]:
     }
 
 
+async def counts_of(metrics: Metrics, num_calls: int) -> dict[str, float]:
+    """`counts`, once so many calls are counted: a status is on its way before its call is."""
+    async with asyncio.timeout(PATIENCE):
+        while sum(counts(metrics).values()) < num_calls:
+            await asyncio.sleep(0)
+    return counts(metrics)
+
+
 @pytest.mark.parametrize(
     ("behavior", "kind"), [(echo, "unary_unary"), (echo_stream, "unary_stream")]
 )
@@ -123,7 +132,7 @@ def test_a_message_that_cannot_be_parsed_is_refused_and_counted_and_not_logged(
         async with served(behavior, kind) as (method, metrics):
             assert await code_of(method, b"\x0a\x01a") is grpc.StatusCode.OK
             assert await code_of(method, NOT_UTF8) is grpc.StatusCode.INVALID_ARGUMENT
-            assert counts(metrics) == {"OK": 1, "InvalidArgument": 1}
+            assert await counts_of(metrics, 2) == {"OK": 1, "InvalidArgument": 1}
 
     asyncio.run(scenario())
     assert not logged_by_grpc(caplog)
@@ -136,9 +145,7 @@ def test_an_answer_after_the_deadline_is_counted_as_that_and_not_logged(
         async with served(give_up_late, "unary_unary") as (method, metrics):
             code = await code_of(method, b"", timeout=0.05)
             assert code is grpc.StatusCode.DEADLINE_EXCEEDED
-            while not counts(metrics):
-                await asyncio.sleep(0)
-            assert counts(metrics) == {"DeadlineExceeded": 1}
+            assert await counts_of(metrics, 1) == {"DeadlineExceeded": 1}
 
     asyncio.run(scenario())
     assert not logged_by_grpc(caplog)
@@ -148,7 +155,7 @@ def test_a_fault_of_a_handler_is_counted_as_unknown(caplog: pytest.LogCaptureFix
     async def scenario() -> None:
         async with served(fail, "unary_unary") as (method, metrics):
             assert await code_of(method, b"") is grpc.StatusCode.UNKNOWN
-            assert counts(metrics) == {"Unknown": 1}
+            assert await counts_of(metrics, 1) == {"Unknown": 1}
 
     asyncio.run(scenario())
     assert "injected" in caplog.text
@@ -159,7 +166,7 @@ def test_a_later_interceptor_is_asked_at_every_call_and_its_refusals_are_counted
         async with served(echo, "unary_unary", RefuseSecond()) as (method, metrics):
             assert await code_of(method, b"") is grpc.StatusCode.OK
             assert await code_of(method, b"") is grpc.StatusCode.UNAUTHENTICATED
-            assert counts(metrics) == {"OK": 1, "Unauthenticated": 1}
+            assert await counts_of(metrics, 2) == {"OK": 1, "Unauthenticated": 1}
 
     asyncio.run(scenario())
 
