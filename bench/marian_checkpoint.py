@@ -56,31 +56,50 @@ def _random_model(rows: int, sizes: dict[str, int]) -> MarianMTModel:
         "scale_embedding": True,
     }
     torch.manual_seed(0)
-    generation: Any = GenerationConfig
     model = MarianMTModel(MarianConfig(**(given | SIZES | sizes)))
     model.train(False)
-    model.generation_config = generation(
-        bad_words_ids=[[pad]],
-        decoder_start_token_id=pad,
-        eos_token_id=_EOS,
-        forced_eos_token_id=_EOS,
-        pad_token_id=pad,
-    )
+    model.generation_config = opus_generation(pad)
     return model
 
 
-def _write_pieces(directory: Path, texts: Sequence[str]) -> list[str]:
-    """source.spm and target.spm, which are one; what text can become."""
+def opus_generation(pad: int, **others: Any) -> GenerationConfig:
+    """What generation_config.json says of special ids in OPUS-MT's checkpoints, and `others`."""
+    given: dict[str, Any] = {
+        "bad_words_ids": [[pad]],
+        "decoder_start_token_id": pad,
+        "eos_token_id": _EOS,
+        "forced_eos_token_id": _EOS,
+        "pad_token_id": pad,
+    }
+    untyped: Any = GenerationConfig
+    config: GenerationConfig = untyped(**(given | others))
+    return config
+
+
+def train_pieces(texts: Sequence[str], num_pieces: int, model_type: str = "unigram") -> bytes:
+    """A SentencePiece model with at most so many pieces, <unk>, <s> and </s> first."""
     file = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(texts),
         model_writer=file,
-        vocab_size=_NUM_PIECES,
+        model_type=model_type,
+        vocab_size=num_pieces,
         hard_vocab_limit=False,
         num_threads=1,
         minloglevel=2,
     )
-    for name in ("source.spm", "target.spm"):
-        (directory / name).write_bytes(file.getvalue())
-    processor = sentencepiece.SentencePieceProcessor(model_proto=file.getvalue())
+    return file.getvalue()
+
+
+def pieces_of(model: bytes) -> list[str]:
+    """What text can become, without the special pieces."""
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     return [processor.id_to_piece(id) for id in range(3, processor.get_piece_size())]
+
+
+def _write_pieces(directory: Path, texts: Sequence[str]) -> list[str]:
+    """source.spm and target.spm, which are one; what text can become."""
+    model = train_pieces(texts, _NUM_PIECES)
+    for name in ("source.spm", "target.spm"):
+        (directory / name).write_bytes(model)
+    return pieces_of(model)

@@ -1,6 +1,5 @@
 """Tiny checkpoints of Marian's real architecture, made and saved by `transformers`."""
 
-import io
 import json
 import logging
 import warnings
@@ -9,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import sentencepiece
 import torch
 from torch import nn
 from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
 
+from bench.marian_checkpoint import opus_generation, pieces_of, train_pieces
 from tests.tiny_bundle import TEXT
 
 ENGLISH = (*TEXT[:3], "I don't know — what does it cost: $5, or 7%?", "Tom's “big” dog (2) barked!")
@@ -77,8 +76,8 @@ def write_marian(
     pieces of source.spm have no id. `texts` of both languages are what the pieces are made of.
     """
     directory.mkdir(parents=True)
-    models = _write_pieces(directory, variant, texts, num_pieces)
-    source, target = (_ids(pieces, variant) for pieces in _pieces(variant, models))
+    spelled = _write_pieces(directory, variant, texts, num_pieces)
+    source, target = (_ids(pieces, variant) for pieces in _pieces(variant, spelled))
     (directory / "vocab.json").write_text(json.dumps(source))
     if variant.two_vocabularies:
         (directory / "target_vocab.json").write_text(json.dumps(target))
@@ -128,7 +127,7 @@ def random_model(variant: Variant, rows: int, seed: int = 0, **sizes: int) -> Ma
                 module.bias.normal_(std=0.1)
         model.final_logits_bias.normal_(std=0.2)
         _let_end(model, rows - len(LANGUAGE_TOKENS) - 1)
-    model.generation_config = opus_generation(rows - 1)
+    model.generation_config = generation(rows - 1)
     return model
 
 
@@ -142,19 +141,10 @@ def _let_end(model: MarianMTModel, num_words: int) -> None:
     model.final_logits_bias[0, 0] = min(missing.quantile(1 / 8), missing[:, 0].min())
 
 
-def opus_generation(pad: int, **changes: Any) -> GenerationConfig:
-    """What OPUS-MT's checkpoints have in generation_config.json."""
-    given: dict[str, Any] = {
-        "bad_words_ids": [[pad]],
-        "decoder_start_token_id": pad,
-        "eos_token_id": 0,
-        "forced_eos_token_id": 0,
-        "max_length": 100,
-        "num_beams": 4,
-        "pad_token_id": pad,
-        "renormalize_logits": True,
-    }
-    return GenerationConfig(**(given | changes))
+def generation(pad: int, **changes: Any) -> GenerationConfig:
+    """All that OPUS-MT's checkpoints have in generation_config.json."""
+    searched = {"max_length": 100, "num_beams": 4, "renormalize_logits": True}
+    return opus_generation(pad, **(searched | changes))
 
 
 def load_tokenizer(directory: Path) -> MarianTokenizer:
@@ -171,31 +161,19 @@ def _write_pieces(
     variant: Variant,
     texts: tuple[Sequence[str], Sequence[str]],
     num_pieces: int,
-) -> list[sentencepiece.SentencePieceProcessor]:
-    """source.spm and target.spm."""
+) -> list[list[str]]:
+    """source.spm and target.spm; what texts of each side can become."""
     found = []
     for name, some in zip(("source", "target"), texts, strict=True):
-        file = io.BytesIO()
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(some),
-            model_writer=file,
-            model_type=variant.model_type,
-            vocab_size=num_pieces,
-            hard_vocab_limit=False,
-            minloglevel=2,
-        )
-        (directory / f"{name}.spm").write_bytes(file.getvalue())
-        found.append(sentencepiece.SentencePieceProcessor(model_proto=file.getvalue()))
+        model = train_pieces(some, num_pieces, variant.model_type)
+        (directory / f"{name}.spm").write_bytes(model)
+        found.append(pieces_of(model))
     return found
 
 
-def _pieces(
-    variant: Variant, models: Sequence[sentencepiece.SentencePieceProcessor]
-) -> list[list[str]]:
+def _pieces(variant: Variant, spelled: Sequence[Sequence[str]]) -> list[list[str]]:
     """Of each side; the last ones of the source's are left out."""
-    source, target = (
-        [model.id_to_piece(id) for id in range(3, model.vocab_size())] for model in models
-    )
+    source, target = spelled
     source = source[:-3]
     if not variant.two_vocabularies:
         return [[*source, *target]] * 2

@@ -55,8 +55,10 @@ def same_share(these: list[Hypothesis], those: list[Hypothesis]) -> float:
     return float(np.mean([a.ids == b.ids for a, b in zip(these, those, strict=True)]))
 
 
-def test_the_graphs_are_those_of_the_manifest(on_device: Graphs) -> None:
-    prove(on_device)
+def test_the_graphs_are_those_of_the_manifest_and_run_on_the_device(on_device: Graphs) -> None:
+    prove(on_device)  # raises BundleError if they aren't
+    for session in (on_device.encoder, on_device.step):
+        assert session.get_providers() == PROVIDERS["cuda"]
 
 
 def test_every_value_is_that_of_the_network(network: Translator, on_device: Graphs) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from service.decoding import DecodingOptions, Hypothesis, Stopping, decode
 from service.session import Graphs, OnnxModel
 from tests.export.marian.conftest import Imported
-from tests.tiny_marian import opus_generation
+from tests.tiny_marian import generation
 from training.vocabulary import EOS_ID
 
 MAX_TOKENS = 30
@@ -48,7 +48,7 @@ def generate(
     batch = tokenizer(written, return_tensors="pt", padding=True)
     pad = imported.checkpoint.settings.pad
     # As default for what is None too, which is no default of its own.
-    model.generation_config = opus_generation(
+    model.generation_config = generation(
         pad,
         num_beams=beam_size,
         early_stopping=beam_size > 1,
