@@ -1,15 +1,20 @@
 # Two images from one recipe: `docker build .` serves on the CPU, `docker build --target cuda .` on an
 # NVIDIA GPU. Neither holds torch, a compiler or pip; every library is one of deploy/locks, by its hash.
 
-# The service itself, as pip installs it: a layer of its own, since it changes most often.
+# The service itself, as pip installs it: a layer of its own, since it changes most often. Its kernels
+# are optional elsewhere; an image has them, or isn't built.
 FROM python:3.11-slim-bookworm AS service
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends 'gcc=4:12.*' 'libc6-dev=2.36-*' \
+    && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 COPY deploy/locks/build.txt ./
 RUN python3 -m venv tools \
     && tools/bin/pip install --no-cache-dir --require-hashes --requirement build.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY service service
-RUN tools/bin/pip install --no-cache-dir --no-deps --no-build-isolation --target /service .
+RUN tools/bin/pip install --no-cache-dir --no-deps --no-build-isolation --target /service . \
+    && ls /service/service/session/kernels/*.so
 
 FROM python:3.11-slim-bookworm AS cpu-libraries
 COPY deploy/locks/cpu.txt /build/cpu.txt

@@ -7,6 +7,8 @@ GPU_BIN := $(GPU_VENV)/bin
 DATA ?= ../shared/data/tatoeba-eng-fra
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+# Compiled when the service is installed, so what they change is installed anew.
+KERNELS := $(wildcard $(addprefix service/session/kernels/,*.[ch] third_party/*.h))
 # onnxruntime would send usage data to its vendor.
 export ORT_DISABLE_TELEMETRY := 1
 
@@ -17,15 +19,15 @@ help:  ## this list
 # A serving environment knows no torch; a full one holds it too, so `make test` satisfies both.
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
-$(VENV)/.serve: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.serve: pyproject.toml constraints.txt $(KERNELS) | $(BIN)/python
 	$(PIP) --editable '.[cpu]'
 	@touch $@
-$(VENV)/.full: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.full: pyproject.toml constraints.txt $(KERNELS) | $(BIN)/python
 	$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/.serve
 
 # onnxruntime for CUDA and onnxruntime for the CPU overwrite each other's files.
-$(GPU_VENV)/.full: pyproject.toml constraints.txt
+$(GPU_VENV)/.full: pyproject.toml constraints.txt $(KERNELS)
 	$(PYTHON) -m venv $(GPU_VENV)
 	$(GPU_BIN)/pip install --quiet --constraint constraints.txt --editable '.[gpu,train]' \
 		ctranslate2 pytest pytest-timeout
@@ -64,10 +66,11 @@ load: $(VENV)/.full  ## capacity and knee of a server: make load ADDRESS=localho
 figures: $(VENV)/.full  ## every figure of docs/attention.md, in some 20 minutes
 	$(BIN)/python -m docs.make_figures
 
-proto: $(VENV)/.full  ## regenerate service/pb from proto/
+proto: $(VENV)/.full  ## regenerate what comes from .proto files
 	$(BIN)/python -m grpc_tools.protoc -I service/pb=proto/nmt/v1 -I proto \
 		--python_out=. --pyi_out=. --grpc_python_out=. \
 		service/pb/translation.proto service/pb/admin.proto
+	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. service/session/fusion/model.proto
 
 lock: $(VENV)/.full  ## pin what the images install, by hash
 	for image in cpu gpu; do $(LOCK) pyproject.toml --extra $$image --extra detect --extra trace \
@@ -92,4 +95,5 @@ train-bahdanau: train-bahdanau-en-fr  ## train, export and verify bahdanau-en-fr
 	@:
 
 clean:  ## remove environments and caches, never models or runs
-	rm -rf $(VENV) $(GPU_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(GPU_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info \
+		service/session/kernels/*.so

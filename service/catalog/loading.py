@@ -82,6 +82,7 @@ def _load_on(
             max_rows=config.max_rows,
             queue=QueueLimits(config.max_queue_sentences, config.max_queue_tokens),
             observer=observer,
+            own_kernels=config.kernels == "auto",
         )
     try:
         with _blamed_on(bundle, f"{precision} can't run with {config.max_rows} rows"):

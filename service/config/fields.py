@@ -81,6 +81,12 @@ class ServerConfig:
         "auto takes fp16 on cuda, and on cpu int8, or fp32 where a bundle lacks that",
         choices=("auto", "fp32", "int8", "fp16"),
     )
+    kernels: str = option(
+        "auto",
+        "auto takes this service's own kernels for int8 graphs on the cpu where they were built (a"
+        " C compiler was there at installation), off leaves every operator to onnxruntime",
+        choices=("auto", "off"),
+    )
     workers: int = option(
         0, "decoding threads per model; 0 takes as many as there are usable cores", low=0, high=256
     )

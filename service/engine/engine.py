@@ -232,14 +232,17 @@ def load_engine(
     max_rows: int = 96,
     queue: QueueLimits | None = None,
     observer: Observer | None = None,
+    own_kernels: bool = True,
 ) -> Engine:
     """The engine of a bundle; 0 workers are one per usable core on the CPU, and one on a GPU.
+
+    own_kernels: whether int8 graphs on the CPU may use those of `service.session.kernels`.
 
     Its workers warm up by themselves; `wait_until_ready` returns when they have.
     Raises ConfigError for a precision the bundle lacks or a device that isn't there, BundleError
     for graphs that aren't what the manifest says.
     """
-    graphs = Graphs.load(bundle, precision, device=device)
+    graphs = Graphs.load(bundle, precision, device=device, own_kernels=own_kernels)
     prove(graphs)
     limits = bundle.manifest.limits
     return Engine(

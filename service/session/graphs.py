@@ -8,7 +8,8 @@ import onnxruntime
 from service.bundle import Bundle, Manifest
 from service.errors import ConfigError
 from service.session.devices import device_fault, prepare
-from service.session.loading import load_session
+from service.session.kernels import library
+from service.session.loading import accepted, load_session
 from service.session.placement import OnHost, Placement, placement_on
 from service.session.shortlist import Shortlists
 
@@ -36,21 +37,26 @@ class Graphs:
         device: str = "cpu",
         threads: int = 1,
         max_device_bytes: int = 0,
+        own_kernels: bool = True,
     ) -> "Graphs":
         """Loads both graphs; `threads` are those of one call, and each graph takes at most
         `max_device_bytes` of a GPU's memory beside the rows, 0 for as much as it needs.
+        On the CPU they use this service's own kernels where these were built, unless that isn't
+        wanted.
 
         Raises ConfigError for a precision the bundle lacks or a device onnxruntime can't give, and
         BundleError for a file that is no graph.
         """
         _check_available(bundle.manifest, precision, device)
         prepare(device)
+        kernels = accepted(library()) if own_kernels and device == "cpu" else None
         encoder, step = (
             load_session(
                 bundle.graph_path(precision, graph),
                 device,
                 threads=threads,
                 max_device_bytes=max_device_bytes,
+                kernels=kernels,
             )
             for graph in ("encoder", "step")
         )

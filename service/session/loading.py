@@ -1,12 +1,17 @@
-"""Making a session of a graph: threads, provider and the optimisations left out."""
+"""Making a session of a graph: threads, provider, own kernels and the optimisations left out."""
 
+import logging
 import platform
+from functools import cache
 from pathlib import Path
 
 import onnxruntime
 
 from service.errors import BundleError, ConfigError
 from service.session.devices import PROVIDERS, check_device, provider_options
+from service.session.fusion import fused
+
+_LOG = logging.getLogger(__name__)
 
 # The first is scalar code on CPU; the second hides the output product's bias from the int8 kernels,
 # which then dequantise its whole weight on every step.
@@ -14,16 +19,24 @@ _DISABLED_OPTIMIZERS = ["SkipLayerNormFusion", "MatMulAddFusion"]
 
 
 def load_session(
-    path: Path, device: str, *, threads: int = 1, max_device_bytes: int = 0
+    path: Path,
+    device: str,
+    *,
+    threads: int = 1,
+    max_device_bytes: int = 0,
+    kernels: Path | None = None,
 ) -> onnxruntime.InferenceSession:
-    """The graph in a file; `threads` are those of one call.
+    """The graph in a file; `threads` are those of one call, `kernels` a library it is to use.
 
     Raises BundleError for a file that is no graph, and ConfigError if `device` can't have it.
     """
+    options = _session_options(threads)
+    if kernels:
+        options.register_custom_ops_library(str(kernels))
     try:
         session = onnxruntime.InferenceSession(
-            str(path),
-            _session_options(threads),
+            fused(path.read_bytes()) if kernels else str(path),
+            options,
             providers=PROVIDERS[device],
             provider_options=provider_options(device, max_device_bytes),
             disabled_optimizers=_DISABLED_OPTIMIZERS,
@@ -37,6 +50,18 @@ def load_session(
         raise kind(str(path.parent.parent), [fault]) from error
     check_device(session, device)
     return session
+
+
+@cache
+def accepted(kernels: Path | None) -> Path | None:
+    """The library, if it is there and onnxruntime takes it."""
+    if kernels is not None:
+        try:
+            onnxruntime.SessionOptions().register_custom_ops_library(str(kernels))
+        except Exception as error:  # onnxruntime's have no base of their own
+            _LOG.warning("going on without own kernels: %s", " ".join(str(error).split()))
+            return None
+    return kernels
 
 
 def _session_options(threads: int) -> onnxruntime.SessionOptions:

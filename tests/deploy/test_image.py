@@ -13,10 +13,13 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from tests.deploy.recipe import read_recipe
+
 ROOT = Path(__file__).parents[2]
 LOCKS = ROOT / "deploy" / "locks"
 HADOLINT = Path(sys.executable).with_name("hadolint")
 SCRIPT = ROOT / "deploy" / "try-image.sh"
+STAGES = read_recipe(ROOT / "Dockerfile")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 # An image has every extra of the server, and its own runtime.
 ELSEWHERE, RUNTIMES = {"align", "dev", "plot", "ray", "train"}, {"cpu", "gpu"}
@@ -115,15 +118,33 @@ def test_the_cuda_image_has_the_libraries_of_its_runtime() -> None:
 
 
 def test_every_stage_installs_by_hash_only() -> None:
-    recipe = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
-    installs = [line for line in recipe.splitlines() if "pip" in line and " install " in line]
+    lines = [line for stage in STAGES.values() for line in stage.all_of("RUN")]
+    installs = [line for line in lines if re.search(r"\bpip\b.* install ", line)]
     assert len(installs) == 4
     assert all("--require-hashes" in line or "--no-deps" in line for line in installs)
 
 
+def test_no_image_comes_from_a_stage_with_a_compiler() -> None:
+    with_packages = {
+        name for name, stage in STAGES.items() if "apt-get" in " ".join(stage.all_of("RUN"))
+    }
+    assert with_packages == {"service"}
+    assert not with_packages & {stage.base for stage in STAGES.values()}
+    copies = [copy for stage in STAGES.values() for copy in stage.all_of("COPY")]
+    taken = {copy.split()[1] for copy in copies if copy.startswith("--from=service ")}
+    assert taken == {"/service"}
+
+
+def test_what_a_stage_copies_is_there_and_not_ignored() -> None:
+    lines = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    sent = [Path(line.removeprefix("!")) for line in lines if line.startswith("!")]
+    for name in (Path(name) for stage in STAGES.values() for name in stage.copied):
+        assert (ROOT / name).exists(), name
+        assert any(name.is_relative_to(part) for part in sent), name
+
+
 def test_the_default_image_is_that_of_the_cpu() -> None:
-    stages = re.findall(r"^FROM \S+ AS (\S+)$", (ROOT / "Dockerfile").read_text("utf-8"), re.M)
-    assert stages[-1] == "cpu" and "cuda" in stages
+    assert [*STAGES][-1] == "cpu" and "cuda" in STAGES
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash isn't installed")
@@ -132,6 +153,6 @@ def test_the_script_that_tries_the_image_parses() -> None:
 
 
 def test_the_script_makes_the_base_that_the_recipe_asks_for() -> None:
-    bases = set(re.findall(r"^FROM (\S+:\S+) ", (ROOT / "Dockerfile").read_text("utf-8"), re.M))
+    bases = {stage.base for stage in STAGES.values()} - STAGES.keys()
     [made] = re.findall(r"^readonly BASE=docker.io/library/(\S+)$", SCRIPT.read_text(), re.M)
     assert bases == {made}
