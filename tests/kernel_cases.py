@@ -18,7 +18,10 @@ Arrays = dict[str, Array]
 NUM_SENTENCES, NUM_HEADS = 5, 3
 SCALE, ZERO_POINT = np.float32(0.02), np.uint8(120)
 QUANTIZER: Arrays = {"scale": np.array(SCALE), "zero_point": np.array([ZERO_POINT])}
-SHARED = {"gamma", "beta", "scale", "zero_point", "num_candidates"}
+SHARED = {
+    *("gamma", "beta", "table", "table_scales", "encodings"),
+    *("scale", "zero_point", "num_candidates"),
+}
 """Inputs that are the same for all sentences."""
 LENGTHS = np.array([17, 1, 40, 4, 16], np.int32)
 
@@ -152,3 +155,37 @@ def candidates(count: int = 6, num_common: int = 200, num_listed: int = 70, beam
     }
     padded = {"products": 2, "scales": 2, "biases": 2}
     return Case("ListCandidates", inputs, ("log_probs", "places"), {}, extents, padded)
+
+
+def words(size: int = 40) -> Case:
+    """The tokens of whole sentences."""
+    random = np.random.default_rng(16)
+    num_tokens = int(LENGTHS.max()) + 3
+    inputs: Arrays = {
+        "table": random.integers(0, 256, (30, size)).astype(np.uint8),
+        "table_scales": (1 + random.random((30, 1))).astype(np.float32) / 99,
+        "encodings": normal(17, num_tokens, size),
+        "tokens": random.integers(0, 30, (NUM_SENTENCES, num_tokens)),
+    }
+    return Case(
+        *("EmbedQuantize", inputs | QUANTIZER, ("hidden", "quantized")),
+        extents=LENGTHS.tolist(),
+        padded={"tokens": 1},
+    )
+
+
+def words_of_beams(beam: int = 4, size: int = 40) -> Case:
+    """The last token of each row, with its place."""
+    case = words(size)
+    tokens = case.inputs["tokens"][:, :beam]
+    inputs = case.inputs | {"tokens": tokens, "places": np.repeat(LENGTHS - 1, beam)}
+    return Case(case.operator, inputs, case.outputs)
+
+
+def packed_memory(head_size: int = 4) -> Case:
+    num_places = int(LENGTHS.max()) + 3
+    packed = normal(18, NUM_SENTENCES, num_places, 2 * NUM_HEADS * head_size)
+    return Case(
+        *("SplitHeads", {"packed": packed}, ("keys", "values"), {"num_heads": NUM_HEADS}),
+        *(LENGTHS.tolist(), {"packed": 1}),
+    )

@@ -19,7 +19,9 @@ from pathlib import Path
 from types import FrameType
 
 from service.config import ServerConfig, service_links
+from service.engine import usable_cores
 from service.logs import say, set_up_logging
+from service.server.memory import share_heaps
 from service.server.pauses import shorten_pauses
 from service.server.server import Server
 
@@ -45,6 +47,7 @@ def serve(config: ServerConfig) -> None:
     Raises ConfigError and BundleError if it can't start.
     """
     _set_up_logging(config)
+    share_heaps(usable_cores())
     asyncio.run(_serve(config))
 
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from service.bundle import TensorSpec
 from service.session.ancestry import Indices
+from service.session.reserve import reserve
 
 Array = npt.NDArray[Any]
 
@@ -89,8 +90,8 @@ class HostRowBuffer(RowBuffer):
 
     def __init__(self, spec: TensorSpec, max_rows: int, max_extents: Mapping[str, int]) -> None:
         super().__init__(spec, max_rows, max_extents)
-        # Untouched pages cost nothing, so the largest layout is reserved at once.
-        self._flat: Array = np.zeros(math.prod(self._sizes), self._dtype)
+        # Untouched, it costs nothing: the largest layout is reserved at once.
+        self._flat = reserve(math.prod(self._sizes), self._dtype)
         self._lay_out()
 
     def place(self, num_rows: int) -> Place:

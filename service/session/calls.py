@@ -16,6 +16,7 @@ import onnxruntime
 from service.session.buffers import Array, RowBuffer
 from service.session.graphs import Graphs
 from service.session.placement import Sent
+from service.session.reserve import reserve
 
 _MAX_CALLS = 1024
 
@@ -76,13 +77,13 @@ class Calls:
         self._num_heads = manifest.attention.num_layers * manifest.attention.num_heads
         self._lengths = lengths
         self._kept: dict[Shape, Call] = {}
-        # For the largest shape; untouched pages cost nothing.
-        self._tokens = np.zeros(max_rows, np.int64)
-        self._positions = np.zeros(max_rows, np.int32)
-        self._log_probs = np.zeros(max_rows * self._vocabulary_size, np.float32)
-        self._ids = np.zeros(max_rows * self._vocabulary_size, np.int64)
-        self._attention = np.zeros(max_rows * self._num_heads * max_source, np.float32)
-        self._full_log_probs = np.zeros(max_rows * self._vocabulary_size, np.float32)
+        # For the largest shape; untouched, it costs nothing.
+        self._tokens = reserve(max_rows, np.int64)
+        self._positions = reserve(max_rows, np.int32)
+        self._log_probs = reserve(max_rows * self._vocabulary_size, np.float32)
+        self._ids = reserve(max_rows * self._vocabulary_size, np.int64)
+        self._attention = reserve(max_rows * self._num_heads * max_source, np.float32)
+        self._full_log_probs = reserve(max_rows * self._vocabulary_size, np.float32)
 
     def call(self, shape: Shape, inputs: Sequence[RowBuffer], outputs: Sequence[RowBuffer]) -> Call:
         """The call of this shape, which reads memory and state in `inputs`, writes `outputs`."""

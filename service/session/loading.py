@@ -30,19 +30,13 @@ def load_session(
 
     Raises BundleError for a file that is no graph, and ConfigError if `device` can't have it.
     """
-    options = _session_options(threads)
     if kernels:
-        options.register_custom_ops_library(str(kernels))
+        try:
+            return _with_kernels(path, threads, kernels)
+        except Exception as error:  # if it is the graph, the same fails below
+            _LOG.warning("%s can't have own kernels: %s", path, " ".join(str(error).split()))
     try:
-        session = onnxruntime.InferenceSession(
-            fused(path.read_bytes()) if kernels else str(path),
-            options,
-            providers=PROVIDERS[device],
-            provider_options=provider_options(device, max_device_bytes),
-            disabled_optimizers=_DISABLED_OPTIMIZERS,
-            # Else it tries again on the cpu, and with the optimisations that were left out.
-            enable_fallback=False,
-        )
+        session = _session(str(path), _session_options(threads), device, max_device_bytes)
     except Exception as error:  # onnxruntime's have no base of their own
         fault = f"{path.parent.name}/{path.name} can't be loaded: {' '.join(str(error).split())}"
         # Another device may still take it.
@@ -50,6 +44,28 @@ def load_session(
         raise kind(str(path.parent.parent), [fault]) from error
     check_device(session, device)
     return session
+
+
+def _with_kernels(path: Path, threads: int, library: Path) -> onnxruntime.InferenceSession:
+    options = _session_options(threads)
+    options.register_custom_ops_library(str(library))
+    session = _session(fused(path.read_bytes()), options, "cpu")
+    session._model_bytes = b""  # kept for another attempt, which there won't be
+    return session
+
+
+def _session(
+    graph: str | bytes, options: onnxruntime.SessionOptions, device: str, max_device_bytes: int = 0
+) -> onnxruntime.InferenceSession:
+    return onnxruntime.InferenceSession(
+        graph,
+        options,
+        providers=PROVIDERS[device],
+        provider_options=provider_options(device, max_device_bytes),
+        disabled_optimizers=_DISABLED_OPTIMIZERS,
+        # Else it tries again on the cpu, and with the optimisations that were left out.
+        enable_fallback=False,
+    )
 
 
 @cache

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from onnx import helper
@@ -18,7 +19,7 @@ from service.decoding import DecodingOptions, decode
 from service.session import Graphs, OnnxModel
 from service.session.fusion import DOMAIN, fused, model_pb2
 from service.session.kernels import library
-from service.session.loading import accepted
+from service.session.loading import accepted, load_session
 from tests.tiny_bundle import random_sources
 
 SOURCES = random_sources(12, seed=5)
@@ -47,10 +48,12 @@ def is_transformer(bundle: Bundle) -> bool:
 
 
 def test_kernels_take_their_places(listed: Bundle) -> None:
-    of_attention = {"CrossAttention": 2, "CachedSelfAttention": 2, "AddNormQuantize": 6}
-    in_step = of_attention if is_transformer(listed) else {}
-    assert kernels_in(graph_of(listed, "step")) == in_step | {"ListCandidates": 1}
-    in_encoder = {"SelfAttention": 2, "AddNormQuantize": 4} if is_transformer(listed) else {}
+    in_step, in_encoder = {"ListCandidates": 1}, dict[str, int]()
+    if is_transformer(listed):
+        common = {"EmbedQuantize": 1}
+        in_step |= common | {"CrossAttention": 2, "CachedSelfAttention": 2, "AddNormQuantize": 6}
+        in_encoder = common | {"SelfAttention": 2, "AddNormQuantize": 4, "SplitHeads": 2}
+    assert kernels_in(graph_of(listed, "step")) == in_step
     assert kernels_in(graph_of(listed, "encoder")) == in_encoder
 
 
@@ -84,6 +87,8 @@ def set_attribute(**values: int) -> Change:
         ("GroupQueryAttention", add_input(7, "cosines"), "CachedSelfAttention"),
         ("LayerNormalization", set_attribute(stash_type=1), "AddNormQuantize"),
         ("TopK", set_attribute(largest=0), "ListCandidates"),
+        ("GatherBlockQuantized", add_input(3, "zero_points"), "EmbedQuantize"),
+        ("Split", set_attribute(num_outputs=2), "SplitHeads"),
     ],
 )
 def test_what_a_kernel_does_not_do_stays(
@@ -91,9 +96,10 @@ def test_what_a_kernel_does_not_do_stays(
 ) -> None:
     if not is_transformer(listed):
         pytest.skip("has no such nodes")
-    graph = graph_of(listed, "step")
+    graph = graph_of(listed, "encoder" if kernel == "SplitHeads" else "step")
     model = onnx.load_from_string(graph)
     changed = [node for node in nodes_of(model.graph) if node.op_type == op_type]
+    assert changed
     for node in changed:
         change(node)
     expected = kernels_in(graph)
@@ -136,6 +142,18 @@ def test_a_library_that_is_none_is_left_out_with_a_warning(
     path.write_text("no library")
     assert accepted(path) is None
     assert "going on without own kernels" in caplog.text
+
+
+def test_a_graph_whose_kernels_the_library_lacks_is_loaded_without(
+    listed: Bundle, caplog: pytest.LogCaptureFixture
+) -> None:
+    if not is_transformer(listed) or library() is None:
+        pytest.skip("has no such kernels")
+    path = listed.graph_path("int8", "step")
+    [one] = {*Path(onnxruntime.__file__).parent.glob("capi/*providers_shared*")}
+    session = load_session(path, "cpu", kernels=one)
+    assert "can't have own kernels" in caplog.text
+    assert [each.name for each in session.get_inputs()][0] == "tokens"
 
 
 def test_the_fields_that_are_read_are_those_of_onnx() -> None:

@@ -1,5 +1,7 @@
 """The compiled kernels give what a few lines of numpy give."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from onnx import helper
@@ -20,7 +22,10 @@ from tests.kernel_cases import (
     on_itself,
     on_past,
     on_source,
+    packed_memory,
     session_of,
+    words,
+    words_of_beams,
 )
 
 pytestmark = pytest.mark.skipif(library() is None, reason="the kernels aren't built")
@@ -111,6 +116,30 @@ def test_a_sum_is_normalized_and_then_quantized(size: int) -> None:
     expected = scaled * inputs["gamma"] + inputs["beta"]
     np.testing.assert_allclose(made["sum_norm"], expected, rtol=1e-4, atol=1e-5)
     assert_quantized(made["quantized"], expected)
+
+
+@pytest.mark.parametrize("size", [1, 12, 256])
+@pytest.mark.parametrize("make", [words, lambda size: words_of_beams(size=size)])
+def test_a_word_at_its_place_is_their_sum_and_then_quantized(
+    make: Callable[[int], Case], size: int
+) -> None:
+    case = make(size)
+    made, inputs = case.run(), case.inputs
+    tokens = inputs["tokens"]
+    table = (inputs["table"] - np.float64(128)) * inputs["table_scales"]
+    places = inputs.get("places", np.tile(np.arange(tokens.shape[1]), NUM_SENTENCES))
+    expected = table[tokens] + inputs["encodings"][places.reshape(tokens.shape)]
+    np.testing.assert_allclose(made["hidden"], expected, rtol=1e-5, atol=1e-6)
+    assert_quantized(made["quantized"], expected)
+
+
+@pytest.mark.parametrize("head_size", HEAD_SIZES)
+def test_a_packed_memory_becomes_the_keys_and_values_of_each_head(head_size: int) -> None:
+    case = packed_memory(head_size)
+    made, packed = case.run(), case.inputs["packed"]
+    both = packed.reshape(*packed.shape[:2], 2, NUM_HEADS, head_size).transpose(2, 0, 3, 1, 4)
+    for name, expected in zip(("keys", "values"), both, strict=True):
+        np.testing.assert_array_equal(made[name], expected)
 
 
 @pytest.mark.parametrize("scale", [0.25, 0.02, 1e-30, 1e30])

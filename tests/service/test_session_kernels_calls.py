@@ -24,12 +24,17 @@ from tests.kernel_cases import (
     on_itself,
     on_past,
     on_source,
+    packed_memory,
     session_of,
+    words,
+    words_of_beams,
 )
 
 pytestmark = pytest.mark.skipif(library() is None, reason="the kernels aren't built")
 
-CASES: list[Callable[[], Case]] = [on_source, on_past, on_itself, norm, candidates]
+CASES: list[Callable[[], Case]] = [
+    *(on_source, on_past, on_itself, norm, candidates, words, words_of_beams, packed_memory)
+]
 
 
 @pytest.mark.parametrize("make", CASES)
@@ -84,12 +89,22 @@ def test_the_past_is_continued_where_it_lies() -> None:
         np.testing.assert_array_equal(values[f"past_{name}"].numpy(), expected[f"next_{name}"])
 
 
-def changed(array: Array, index: int, value: float) -> Array:
+def test_places_that_are_left_out_are_those_of_the_sentence() -> None:
+    case = words()
+    num_sentences, num_tokens = case.inputs["tokens"].shape
+    places = np.tile(np.arange(num_tokens, dtype=np.int32), num_sentences)
+    left_out, given = case.run(), case.run({"places": places})
+    for name in given:
+        np.testing.assert_array_equal(left_out[name], given[name], err_msg=name)
+
+
+def changed(array: Array, index: int | tuple[int, ...], value: float) -> Array:
     array = array.copy()
     array[index] = value
     return array
 
 
+TOKENS = words().inputs["tokens"]
 WRONG = [
     (on_source, "lengths", changed(LENGTHS, 1, 0), r"lengths\[1\] is 0, outside 1 to 43"),
     (on_source, "lengths", changed(LENGTHS, 2, 44), r"lengths\[2\] is 44, outside 1 to 43"),
@@ -116,6 +131,18 @@ WRONG = [
     (candidates, "num_candidates", np.array([1, 1]), r"shape \(2\) where \(1\) is expected"),
     (candidates, "common", normal(0, 9, 200), r"shape \(9, 200\) where \(10, any\) is expected"),
     (candidates, "biases", normal(0, 5, 1, 69), r"\(5, 1, 69\) where \(5, 1, 70\) is expected"),
+    (words, "tokens", changed(TOKENS, (1, 3), 30), r"tokens\[1, 3\] is 30, outside 0 to 29"),
+    (words, "tokens", changed(TOKENS, (4, 42), -1), r"tokens\[4, 42\] is -1, outside 0 to 29"),
+    (words, "tokens", TOKENS[0], r"tokens has shape \(43\) where \(any, any\) is expected"),
+    (words, "table", np.zeros((0, 40), np.uint8), r"scales has shape \(30, 1\) where \(0, 1\)"),
+    (words, "table_scales", normal(0, 30, 2), r"scales has shape \(30, 2\) where \(30, 1\)"),
+    (words, "encodings", normal(0, 43, 41), r"positions has shape \(43, 41\) where \(any, 40\)"),
+    (words, "encodings", normal(0, 42, 40), "number of places is 43, outside 0 to 42"),
+    (words_of_beams, "places", np.full(20, 43, np.int32), r"places\[0\] is 43, outside 0 to 42"),
+    (words_of_beams, "places", np.full(20, -1, np.int32), r"places\[0\] is -1, outside 0 to 42"),
+    (words_of_beams, "places", np.zeros(19, np.int32), r"places has shape \(19\) where \(20\)"),
+    (packed_memory, "packed", normal(0, 5, 2, 25), "packed has 25 features, not a multiple of 6"),
+    (packed_memory, "packed", normal(0, 5, 24), r"\(5, 24\) where \(any, any, any\) is expected"),
 ]
 
 

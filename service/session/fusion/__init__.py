@@ -8,6 +8,8 @@ other in an int8 graph of `export.graphs` become one node of the domain "nmt":
     QAttention, QuantizeLinear                    MatMulIntegerToFloat, SelfAttention
     Add, LayerNormalization, QuantizeLinear       AddNormQuantize
     Mul, Add, Concat, LogSoftmax, TopK            ListCandidates
+    GatherBlockQuantized, Add, QuantizeLinear     EmbedQuantize
+    Reshape, Transpose, Split                     SplitHeads
 
 What doesn't look exactly as expected stays as it is, and so do float graphs. Knows the format of
 ONNX as far as `model.proto` says, nothing of bundles, and neither loads nor runs anything.
@@ -20,6 +22,8 @@ from service.session.fusion.patterns import (
     fuse_cached_self_attention,
     fuse_candidates,
     fuse_cross_attention,
+    fuse_embedding,
+    fuse_memory,
     fuse_norm,
     fuse_self_attention,
 )
@@ -40,6 +44,8 @@ def fused(graph: bytes) -> bytes:
         fuse_self_attention,
         fuse_norm,
         fuse_candidates,
+        fuse_embedding,
+        fuse_memory,
     ):
         editor.apply(fuse)
     if not editor.has_changed:

@@ -18,10 +18,16 @@ class Editor:
 
         Who else makes a tensor that the new ones make goes, and who makes what nobody needs then.
         """
+        while self._apply_once(fuse):
+            pass
+
+    def _apply_once(self, fuse: "Callable[[Editor, NodeProto], Sequence[NodeProto]]") -> bool:
         for graph in _all(self._graph):
-            for node in list(graph.node):
+            for node in graph.node:
                 if nodes := fuse(self, node):
                     self._replace(graph, node, nodes)
+                    return True
+        return False
 
     def maker(self, name: str, op_type: str) -> NodeProto | None:
         """The node that makes a tensor, if it is of that type."""
@@ -32,9 +38,12 @@ class Editor:
         """The nodes of that type that read a tensor, in this graph or in a branch."""
         return [node for node in self._users.get(name, []) if node.op_type == op_type]
 
-    def only_user(self, name: str, op_type: str) -> NodeProto | None:
-        """The one node that reads a tensor, which is no output, if it is of that type."""
-        users = self._users.get(name, [])
+    def only_user(self, name: str, op_type: str, besides: str = "") -> NodeProto | None:
+        """The one node that reads a tensor, which is no output, if it is of that type.
+
+        besides: a type of nodes that may read it too.
+        """
+        users = [node for node in self._users.get(name, []) if node.op_type != besides]
         if len(users) != 1 or name in self._outputs or users[0].op_type != op_type:
             return None
         return users[0]
@@ -44,12 +53,12 @@ class Editor:
         others = [node for node in self._users.get(name, []) if node not in besides]
         return name in self._outputs or bool(others)
 
-    def rank(self, name: str) -> int | None:
-        """How many axes an input of the graph has; None for any other tensor."""
-        for value in self._graph.input:
+    def shape(self, name: str) -> list[int]:
+        """The sizes of an input's or output's axes, 0 for those that vary; else nothing."""
+        for value in [*self._graph.input, *self._graph.output]:
             if value.name == name:
-                return len(value.type.tensor_type.shape.dim)
-        return None
+                return [axis.dim_value for axis in value.type.tensor_type.shape.dim]
+        return []
 
     def _look(self) -> None:
         self._makers: dict[str, NodeProto] = {}

@@ -107,8 +107,10 @@ class TypeProto(_message.Message):
 class TensorShapeProto(_message.Message):
     __slots__ = ("dim",)
     class Dimension(_message.Message):
-        __slots__ = ()
-        def __init__(self) -> None: ...
+        __slots__ = ("dim_value",)
+        DIM_VALUE_FIELD_NUMBER: _ClassVar[int]
+        dim_value: int
+        def __init__(self, dim_value: _Optional[int] = ...) -> None: ...
     DIM_FIELD_NUMBER: _ClassVar[int]
     dim: _containers.RepeatedCompositeFieldContainer[TensorShapeProto.Dimension]
     def __init__(self, dim: _Optional[_Iterable[_Union[TensorShapeProto.Dimension, _Mapping]]] = ...) -> None: ...

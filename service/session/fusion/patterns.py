@@ -22,7 +22,7 @@ def fuse_cross_attention(graph: Editor, attention: NodeProto) -> list[NodeProto]
         "mask_filter_value",
     }:
         return []
-    if len(inputs) != 5 or inputs[3] or not inputs[4] or graph.rank(inputs[1]) != 4:
+    if len(inputs) != 5 or inputs[3] or not inputs[4] or len(graph.shape(inputs[1])) != 4:
         return []
     quantized = graph.only_user(attention.output[0], "QuantizeLinear")
     if quantized is None:
@@ -155,6 +155,58 @@ def fuse_candidates(graph: Editor, top: NodeProto) -> list[NodeProto]:
         DOMAIN,
     )
     return [made]
+
+
+def fuse_embedding(graph: Editor, looked_up: NodeProto) -> list[NodeProto]:
+    """Embeddings with the encodings of their places, for the first layer."""
+    if looked_up.op_type != "GatherBlockQuantized" or len(looked_up.input) != 3:
+        return []
+    values, (table, tokens, scales) = attributes(looked_up), looked_up.input
+    if values.get("bits") != 8 or values.get("gather_axis") or values.get("quantize_axis") != 1:
+        return []
+    added = graph.only_user(looked_up.output[0], "Add", besides="Shape")
+    quantized = added and graph.users(added.output[0], "QuantizeLinear")
+    places = added and _places(graph, added.input[1], looked_up, tokens)
+    if not added or not quantized or not places:
+        return []
+    made = node(
+        "EmbedQuantize",
+        (table, scales, places[0], tokens, *quantized[0].input[1:], *places[1:]),
+        (added.output[0], quantized[0].output[0]),
+        DOMAIN,
+    )
+    return [made]
+
+
+def _places(graph: Editor, encodings: str, looked_up: NodeProto, tokens: str) -> list[str]:
+    """The table of encodings and, unless they are counted from 0, the places to look up in it."""
+    if sliced := graph.maker(encodings, "Slice"):
+        length = graph.maker(sliced.input[2], "Shape")
+        is_whole = length and length.input[0] == tokens
+        return [sliced.input[0]] if is_whole else []
+    reshaped = graph.maker(encodings, "Reshape")
+    shape = reshaped and graph.maker(reshaped.input[1], "Shape")
+    gathered = reshaped and graph.maker(reshaped.input[0], "Gather")
+    if not shape or not gathered or shape.input[0] != looked_up.output[0]:
+        return []
+    return list(gathered.input)
+
+
+def fuse_memory(graph: Editor, split: NodeProto) -> list[NodeProto]:
+    """Keys and values of a cross-attention, apart and by head."""
+    if split.op_type != "Split" or attributes(split) != {"axis": 1} or len(split.output) != 2:
+        return []
+    by_head = graph.maker(split.input[0], "Transpose")
+    heads = by_head and graph.maker(by_head.input[0], "Reshape")
+    shapes = [graph.shape(name) for name in split.output]
+    if not heads or not graph.maker(heads.input[0], "MatMulIntegerToFloat"):
+        return []
+    if not by_head or attributes(by_head) != {"perm": [0, 2, 1, 3]}:
+        return []
+    if shapes[0] != shapes[1] or len(shapes[0]) != 4:
+        return []
+    num_heads = AttributeProto(name="num_heads", type=AttributeProto.INT, i=shapes[0][1])
+    return [node("SplitHeads", heads.input[:1], split.output, DOMAIN, num_heads)]
 
 
 def _attribute(node: NodeProto, name: str) -> Iterator[AttributeProto]:

@@ -58,7 +58,8 @@ Tensor read_input(Call *call, size_t index) {
   const OrtValue *value = NULL;
   if (call->constants[index].data != NULL) return call->constants[index];
   if (call->status != NULL ||
-      !succeeded(call, call->api->KernelContext_GetInput(call->context, index, &value)))
+      !succeeded(call, call->api->KernelContext_GetInput(call->context, index, &value)) ||
+      value == NULL)
     return (Tensor){0};
   return read_tensor(call, value);
 }
@@ -97,6 +98,13 @@ Tensor read_expected(Call *call, size_t index, Expected expected) {
   return tensor;
 }
 
+Tensor read_optional(Call *call, size_t index, Expected expected) {
+  Tensor tensor = read_input(call, index);
+  if (call->status == NULL && tensor.data != NULL && !matches(&tensor, &expected))
+    fail_of_shape(call, &tensor, &expected);
+  return tensor;
+}
+
 /* Of one element, whatever its rank. */
 static const void *read_scalar(Call *call, size_t index, const char *name) {
   Tensor tensor = read_input(call, index);
@@ -125,6 +133,17 @@ void expect_numbers(Call *call, const char *name, const Tensor *values, int64_t 
     if (numbers[i] >= lowest && numbers[i] <= highest) continue;
     fail(call, "%s[%" PRId64 "] is %" PRId32 ", outside %" PRId64 " to %" PRId64, name, i,
          numbers[i], lowest, highest);
+    return;
+  }
+}
+
+void expect_indices(Call *call, const char *name, const Tensor *values, int64_t count) {
+  if (call->status != NULL) return;
+  const int64_t *indices = values->data, columns = values->shape[1];
+  for (int64_t i = 0; i < values->shape[0] * columns; i++) {
+    if (indices[i] >= 0 && indices[i] < count) continue;
+    fail(call, "%s[%" PRId64 ", %" PRId64 "] is %" PRId64 ", outside 0 to %" PRId64, name,
+         i / columns, i % columns, indices[i], count - 1);
     return;
   }
 }

@@ -42,10 +42,14 @@ typedef struct {
  * than some kernels on a single row. Without data where the input is none. */
 Tensor read_constant(Call *call, const OrtKernelInfo *info, size_t index);
 
+/* Without data where an optional input is left out. */
 Tensor read_input(Call *call, size_t index);
 
 /* Fails where the shape is another one. */
 Tensor read_expected(Call *call, size_t index, Expected expected);
+
+/* The same, but the input may be left out. */
+Tensor read_optional(Call *call, size_t index, Expected expected);
 
 /* The scale at `index` and the zero point after it. */
 Quantizer read_quantizer(Call *call, size_t index);
@@ -56,6 +60,9 @@ void expect_number(Call *call, const char *name, int64_t value, int64_t lowest, 
 /* The same for each of a vector of int32. */
 void expect_numbers(Call *call, const char *name, const Tensor *values, int64_t lowest,
                     int64_t highest);
+
+/* Fails where a number of a matrix of int64 is outside 0 to `count` - 1. */
+void expect_indices(Call *call, const char *name, const Tensor *values, int64_t count);
 
 /* An output's memory; NULL where it is optional and the graph does not name it. */
 void *write_output(Call *call, size_t index, size_t rank, const int64_t *shape);

@@ -4,6 +4,8 @@
 
 #include "attention.h"
 #include "candidates.h"
+#include "embedding.h"
+#include "heads.h"
 #include "normalization.h"
 
 /* K, of `parts` times H * K features. */
@@ -166,5 +168,59 @@ void run_list_candidates(const Attributes *attributes, Call *call) {
       .biases = biases.data,
       .log_probs = log_probs,
       .places = places,
+  });
+}
+
+void run_embed_quantize(const Attributes *attributes, Call *call) {
+  (void)attributes;
+  Tensor table = read_expected(call, 0, (Expected){"table", 2, {ANY, ANY}});
+  int64_t words = table.shape[0], size = table.shape[1];
+  Tensor scales = read_expected(call, 1, (Expected){"scales", 2, {words, 1}});
+  Tensor positions = read_expected(call, 2, (Expected){"positions", 2, {ANY, size}});
+  Tensor tokens = read_expected(call, 3, (Expected){"tokens", 2, {ANY, ANY}});
+  expect_indices(call, "tokens", &tokens, words);
+  int64_t sentences = tokens.shape[0], length = tokens.shape[1];
+  Quantizer quantizer = read_quantizer(call, 4);
+  Tensor places = read_optional(call, 6, (Expected){"places", 1, {sentences * length}});
+  if (places.data != NULL)
+    expect_numbers(call, "places", &places, 0, positions.shape[0] - 1);
+  else
+    expect_number(call, "the number of places", length, 0, positions.shape[0]);
+  int64_t shape[] = {sentences, length, size};
+  void *hidden = write_output(call, 0, 3, shape);
+  void *quantized = write_output(call, 1, 3, shape);
+  if (call->status != NULL) return;
+  embed(&(Embedding){
+      .num_sentences = sentences,
+      .num_tokens = length,
+      .size = size,
+      .table = table.data,
+      .scales = scales.data,
+      .positions = positions.data,
+      .tokens = tokens.data,
+      .places = places.data,
+      .quantizer = quantizer,
+      .hidden = hidden,
+      .quantized = quantized,
+  });
+}
+
+void run_split_heads(const Attributes *attributes, Call *call) {
+  int64_t heads = attributes->num_heads;
+  Tensor packed = read_expected(call, 0, (Expected){"packed", 3, {ANY, ANY, ANY}});
+  int64_t sentences = packed.shape[0], places = packed.shape[1];
+  int64_t size = head_size_of(call, "packed", packed.shape[2], 2, heads);
+  int64_t shape[] = {sentences, heads, places, size};
+  void *keys = write_output(call, 0, 4, shape);
+  void *values = write_output(call, 1, 4, shape);
+  if (call->status != NULL) return;
+  split_heads(&(SplitHeads){
+      .num_sentences = sentences,
+      .num_places = places,
+      .num_heads = heads,
+      .head_size = size,
+      .packed = packed.data,
+      .keys = keys,
+      .values = values,
   });
 }

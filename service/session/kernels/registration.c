@@ -6,7 +6,7 @@
 #include "operators.h"
 
 #define OPERATOR_DOMAIN "nmt"
-#define MAX_PORTS 6
+#define MAX_PORTS 7
 
 /* An input or output. */
 typedef struct {
@@ -140,6 +140,7 @@ static OrtStatus *run_node(void *created, OrtKernelContext *context) {
 #define FLOAT {ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, false}
 #define FLOAT_OR_NONE {ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, true}
 #define INT32 {ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32, false}
+#define INT32_OR_NONE {ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32, true}
 #define INT64 {ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, false}
 #define UINT8 {ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8, false}
 
@@ -192,6 +193,25 @@ static const Operator OPERATORS[] = {
         .num_outputs = 2,
         .outputs = {FLOAT, INT64},
         .run = run_list_candidates,
+    },
+    {
+        .callbacks = CALLBACKS,
+        .name = "EmbedQuantize",
+        .num_inputs = 7,
+        .inputs = {UINT8, FLOAT, FLOAT, INT64, FLOAT, UINT8, INT32_OR_NONE},
+        .num_outputs = 2,
+        .outputs = {FLOAT, UINT8},
+        .run = run_embed_quantize,
+    },
+    {
+        .callbacks = CALLBACKS,
+        .name = "SplitHeads",
+        .has_heads = true,
+        .num_inputs = 1,
+        .inputs = {FLOAT},
+        .num_outputs = 2,
+        .outputs = {FLOAT, FLOAT},
+        .run = run_split_heads,
     },
 };
 

@@ -75,6 +75,18 @@ INLINE Floats load_integers(const int32_t *from, size_t width) {
   return __builtin_convertvector(vector, Floats);
 }
 
+/* The first `width` bytes as numbers, then zeros. */
+INLINE Floats load_bytes(const uint8_t *from, size_t width) {
+  Bytes vector;
+  uint8_t padded[WIDTH];
+  if (width < WIDTH) {
+    for (size_t i = 0; i < WIDTH; i++) padded[i] = i < width ? from[i] : 0;
+    from = padded;
+  }
+  memcpy(&vector, from, sizeof vector);
+  return __builtin_convertvector(__builtin_convertvector(vector, Ints), Floats);
+}
+
 /* The first `width` numbers of a vector; a whole one goes to memory in one piece. */
 INLINE void store(float *to, Floats vector, size_t width) {
   if (width == WIDTH)
