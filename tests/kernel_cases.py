@@ -24,6 +24,7 @@ SHARED = {
 }
 """Inputs that are the same for all sentences."""
 LENGTHS = np.array([17, 1, 40, 4, 16], np.int32)
+LONG = np.array([129, 7, 600, 64, 90], np.int32)
 
 
 @dataclass(frozen=True)
@@ -122,13 +123,13 @@ def on_past(beam: int = 4, head_size: int = 4) -> Case:
     )
 
 
-def on_itself(beam: int = 1, head_size: int = 4) -> Case:
-    num_places = int(LENGTHS.max()) + beam
+def on_itself(head_size: int = 4, lengths: Array = LENGTHS) -> Case:
+    num_places = int(lengths.max()) + 1
     qkv = 2 * normal(7, NUM_SENTENCES, num_places, 3 * NUM_HEADS * head_size)
     return Case(
-        *("SelfAttention", {"qkv": qkv, "lengths": LENGTHS} | QUANTIZER, ("context",)),
+        *("SelfAttention", {"qkv": qkv, "lengths": lengths} | QUANTIZER, ("context",)),
         {"num_heads": NUM_HEADS},
-        *(LENGTHS.tolist(), {"qkv": 1}),
+        *(lengths.tolist(), {"qkv": 1}),
     )
 
 

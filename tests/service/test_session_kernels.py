@@ -10,6 +10,7 @@ from service.session.fusion import DOMAIN
 from service.session.kernels import library
 from tests.kernel_cases import (
     LENGTHS,
+    LONG,
     NUM_HEADS,
     NUM_SENTENCES,
     SCALE,
@@ -97,11 +98,12 @@ def test_a_row_attends_to_its_past_and_to_itself(beam: int, head_size: int) -> N
     np.testing.assert_array_equal(made["next_value"], inputs["past_value"])
 
 
+@pytest.mark.parametrize("lengths", [LENGTHS, LONG], ids=["short", "long"])
 @pytest.mark.parametrize("head_size", HEAD_SIZES)
-def test_every_place_attends_to_the_places_of_its_sentence(head_size: int) -> None:
-    case = on_itself(head_size=head_size)
+def test_every_place_attends_to_the_places_of_its_sentence(head_size: int, lengths: Array) -> None:
+    case = on_itself(head_size, lengths)
     made = case.run()["context"]
-    for context, qkv, length in zip(made, case.inputs["qkv"], LENGTHS, strict=True):
+    for context, qkv, length in zip(made, case.inputs["qkv"], lengths, strict=True):
         query, key, value = (by_head(part) for part in np.split(qkv, 3, axis=-1))
         assert_quantized(context, attend(query, key[:, :length], value[:, :length])[0])
 

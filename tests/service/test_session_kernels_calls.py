@@ -3,6 +3,7 @@ with a clear word about what does not fit.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import onnxruntime
@@ -13,6 +14,7 @@ from service.session.fusion import DOMAIN
 from service.session.kernels import library
 from tests.kernel_cases import (
     LENGTHS,
+    LONG,
     NUM_HEADS,
     NUM_SENTENCES,
     SHARED,
@@ -33,7 +35,9 @@ from tests.kernel_cases import (
 pytestmark = pytest.mark.skipif(library() is None, reason="the kernels aren't built")
 
 CASES: list[Callable[[], Case]] = [
-    *(on_source, on_past, on_itself, norm, candidates, words, words_of_beams, packed_memory)
+    *(on_source, on_past, on_itself, norm, candidates, words, words_of_beams, packed_memory),
+    partial(on_itself, 64),
+    partial(on_itself, 64, LONG),
 ]
 
 

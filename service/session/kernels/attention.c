@@ -1,4 +1,5 @@
 #include "attention.h"
+#include "softmax.h"
 
 /* One query of one head. */
 typedef struct {
@@ -46,20 +47,6 @@ INLINE void score(const Query *q, size_t start, size_t head_size, float *scores)
     memcpy(scores + first, &four, sizeof four);
   }
   for (size_t place = end; place % 4 != 0; place++) scores[place] = -INFINITY;
-}
-
-/* Scores become exponentials of scale * (score - highest); gives one over their sum. */
-INLINE float exponentiate(float *scores, size_t num_keys, float scale) {
-  Floats best = broadcast(-INFINITY), total = {0};
-  for (size_t start = 0; start < num_keys; start += WIDTH)
-    best = larger(load(scores + start, WIDTH), best);
-  float highest = largest(best);
-  for (size_t start = 0; start < num_keys; start += WIDTH) {
-    Floats powers = exp_of_negative((load(scores + start, WIDTH) - highest) * scale);
-    store(scores + start, powers, WIDTH);
-    total += powers;
-  }
-  return 1.0f / sum(total);
 }
 
 /* Some vectors of a sum of values: few enough to stay in registers. */
@@ -202,7 +189,7 @@ static void add_own_head(Group *group, const SelfAttention *a, size_t sentence, 
   }
 }
 
-void attend_self(const SelfAttention *a) {
+void attend_self_singly(const SelfAttention *a) {
   Group group = {.quantizer = a->quantizer};
   for (size_t sentence = 0; sentence < a->num_sentences; sentence++)
     for (size_t head = 0; head < a->num_heads; head++) add_own_head(&group, a, sentence, head);

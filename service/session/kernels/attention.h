@@ -47,4 +47,7 @@ void attend_source(const CrossAttention *attention);
 void attend_past(const CachedSelfAttention *attention);
 void attend_self(const SelfAttention *attention);
 
+/* The same, of any head size, but slower for long sentences. */
+void attend_self_singly(const SelfAttention *attention);
+
 #endif

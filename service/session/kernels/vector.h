@@ -111,6 +111,12 @@ INLINE Floats larger(Floats these, Floats those) { return choose_by(these > thos
 
 INLINE Floats smaller(Floats these, Floats those) { return choose_by(these < those, these, those); }
 
+/* The first `width` numbers of a vector, then `fill`. */
+INLINE Floats keep(Floats vector, size_t width, float fill) {
+  Ints lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return choose_by(lanes < (int32_t)width, vector, broadcast(fill));
+}
+
 INLINE Floats8 upper_half(Floats v) {
   return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
 }
@@ -129,6 +135,14 @@ INLINE Floats4 sum_of_rows(Floats v) {
 INLINE float sum(Floats v) {
   Floats4 quarter = sum_of_rows(v);
   return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
+}
+
+/* a0 + a1, a2 + a3, ..., then those of b. */
+INLINE Floats add_neighbours(Floats a, Floats b) {
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14,
+                                 16, 18, 20, 22, 24, 26, 28, 30) +
+         __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15,
+                                 17, 19, 21, 23, 25, 27, 29, 31);
 }
 
 /* In each row of four: a0 + a2, b0 + b2, a1 + a3, b1 + b3. */
