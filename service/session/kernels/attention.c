@@ -106,7 +106,7 @@ INLINE void attend_of(Group *group, size_t head_size) {
 }
 
 /* The usual sizes are compiled with their loops unrolled. */
-static CLONES void attend(Group *group, size_t head_size) {
+static AVX512 void attend(Group *group, size_t head_size) {
   switch (head_size) {
     case 32: attend_of(group, 32); break;
     case 64: attend_of(group, 64); break;

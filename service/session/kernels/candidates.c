@@ -138,7 +138,7 @@ static void finish(Best *best, float highest, float log_total) {
   }
 }
 
-static CLONES void choose(const Row *row, Best *best) {
+static AVX512 void choose(const Row *row, Best *best) {
   size_t num = num_tiles(row->num_common) + num_tiles(row->num_listed);
   Tile maxima = maxima_of(row, num);
   float highest = largest(largest_of(&maxima));

@@ -1,6 +1,6 @@
 #include "embedding.h"
 
-static CLONES void embed_token(const Embedding *e, size_t index, size_t place) {
+static AVX512 void embed_token(const Embedding *e, size_t index, size_t place) {
   size_t token = e->tokens[index];
   const uint8_t *word = e->table + token * e->size;
   const float *position = e->positions + place * e->size;

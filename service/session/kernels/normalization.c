@@ -29,7 +29,7 @@ INLINE float variance_of(const Row *row, float mean) {
   return sum(total) / (float)row->size;
 }
 
-static CLONES void normalize(const AddNorm *norm, size_t index) {
+static AVX512 void normalize(const AddNorm *norm, size_t index) {
   size_t offset = index * norm->size;
   Row row = {norm->a + offset, norm->b + offset, norm->size};
   float mean = mean_of(&row);

@@ -222,6 +222,16 @@ static OrtStatus *create_domain(const OrtApi *api, OrtCustomOpDomain **domain) {
   return status;
 }
 
+static bool has_avx512(void) {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+#else
+  return false;
+#endif
+}
+
 /* Sessions refer to the domain for as long as they live: one is made for all, and kept. */
 static _Atomic(OrtCustomOpDomain *) shared_domain;
 
@@ -230,6 +240,10 @@ __attribute__((visibility("default"))) OrtStatus *RegisterCustomOps(OrtSessionOp
   const OrtApi *api = base->GetApi(ORT_API_VERSION);
   /* A runtime older than the header: there is no way to tell it so, but it won't know the nodes. */
   if (api == NULL) return NULL;
+  if (!has_avx512())
+    return api->CreateStatus(ORT_NOT_IMPLEMENTED,
+                             "the processor has no AVX-512, without which onnxruntime's own "
+                             "operators are faster");
   OrtCustomOpDomain *domain = atomic_load(&shared_domain);
   if (domain == NULL) {
     OrtCustomOpDomain *created = NULL;

@@ -115,7 +115,7 @@ INLINE void score_of(const Head *h, const Rows *r, size_t head_size) {
   }
 }
 
-static CLONES void score(const Head *h, const Rows *r, size_t head_size) {
+static AVX512 void score(const Head *h, const Rows *r, size_t head_size) {
   switch (head_size) {
     case 32: score_of(h, r, 32); break;
     case 64: score_of(h, r, 64); break;
@@ -123,7 +123,7 @@ static CLONES void score(const Head *h, const Rows *r, size_t head_size) {
   }
 }
 
-static CLONES void exponentiate_rows(const Head *h, const Rows *r, float scale) {
+static AVX512 void exponentiate_rows(const Head *h, const Rows *r, float scale) {
   size_t start = r->stride - WIDTH;
   for (size_t i = 0; i < r->count; i++) {
     float *last = r->scores + i * r->stride + start;
@@ -154,7 +154,7 @@ INLINE void mix_few(const Head *h, const Rows *r, size_t row, size_t feature) {
   }
 }
 
-static CLONES void mix(const Head *h, const Rows *r, size_t head_size) {
+static AVX512 void mix(const Head *h, const Rows *r, size_t head_size) {
   for (size_t row = 0; row < r->count; row += QUERIES)
     for (size_t feature = 0; feature < head_size; feature += VECTORS * WIDTH)
       mix_few(h, r, row, feature);

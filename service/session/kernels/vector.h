@@ -1,8 +1,8 @@
-/* Sixteen numbers at a time, in the compiler's own vector types: one source for every processor.
+/* Sixteen numbers at a time, in the compiler's own vector types, for processors with AVX-512.
  *
- * The compiler turns a vector of 64 bytes into one register, two or four. Every function is
- * inlined into a caller that is marked CLONES, so that all of it is compiled for each processor.
- * Needs GCC 12 or Clang. -ffast-math would undo the rounding by a magic number below.
+ * A vector of 64 bytes is one register there. Elsewhere GCC keeps it in memory, and onnxruntime's own
+ * operators are several times faster: `RegisterCustomOps` then refuses. Every function is inlined
+ * into a caller that is marked AVX512. -ffast-math would undo the rounding by a magic number below.
  */
 #ifndef NMT_VECTOR_H
 #define NMT_VECTOR_H
@@ -17,12 +17,10 @@
 #define WIDTH 16
 #define INLINE static inline __attribute__((always_inline))
 
-/* Several versions of a function, of which the loader takes the best that the processor can run.
- * Only GCC with glibc has them for these levels; elsewhere it is the one that the flags ask for. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#if defined(__x86_64__)
+#define AVX512 __attribute__((target("arch=x86-64-v4")))
 #else
-#define CLONES
+#define AVX512
 #endif
 
 typedef float Floats __attribute__((vector_size(4 * WIDTH)));
@@ -31,6 +29,7 @@ typedef float Floats4 __attribute__((vector_size(16)));
 typedef int32_t Ints __attribute__((vector_size(4 * WIDTH)));
 typedef int32_t Ints8 __attribute__((vector_size(32)));
 typedef int32_t Ints4 __attribute__((vector_size(16)));
+typedef int16_t Shorts __attribute__((vector_size(2 * WIDTH)));
 typedef uint8_t Bytes __attribute__((vector_size(WIDTH)));
 
 INLINE size_t smaller_size(size_t a, size_t b) { return a < b ? a : b; }
@@ -84,7 +83,9 @@ INLINE Floats load_bytes(const uint8_t *from, size_t width) {
     from = padded;
   }
   memcpy(&vector, from, sizeof vector);
-  return __builtin_convertvector(__builtin_convertvector(vector, Ints), Floats);
+  /* GCC widens by one step at a time; more than one it would take byte by byte. */
+  Shorts shorts = __builtin_convertvector(vector, Shorts);
+  return __builtin_convertvector(__builtin_convertvector(shorts, Ints), Floats);
 }
 
 /* The first `width` numbers of a vector; a whole one goes to memory in one piece. */
