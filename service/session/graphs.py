@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import onnxruntime
 
-from service.bundle import Bundle, Manifest
+from service.bundle import Bundle, Limits, Manifest
 from service.errors import ConfigError
 from service.session.devices import device_fault, prepare
-from service.session.kernels import library
+from service.session.kernels import MAX_PLACES, library
 from service.session.loading import accepted, load_session
 from service.session.placement import OnHost, Placement, placement_on
 from service.session.shortlist import Shortlists
@@ -42,14 +42,15 @@ class Graphs:
         """Loads both graphs; `threads` are those of one call, and each graph takes at most
         `max_device_bytes` of a GPU's memory beside the rows, 0 for as much as it needs.
         On the CPU they use this service's own kernels where these were built, unless that isn't
-        wanted.
+        wanted or a sentence may be too long for them.
 
         Raises ConfigError for a precision the bundle lacks or a device onnxruntime can't give, and
         BundleError for a file that is no graph.
         """
         _check_available(bundle.manifest, precision, device)
         prepare(device)
-        kernels = accepted(library()) if own_kernels and device == "cpu" else None
+        takes_kernels = own_kernels and device == "cpu" and _fits_kernels(bundle.manifest.limits)
+        kernels = accepted(library()) if takes_kernels else None
         encoder, step = (
             load_session(
                 bundle.graph_path(precision, graph),
@@ -71,6 +72,10 @@ class Graphs:
 def _dtypes_of_rows(manifest: Manifest) -> Collection[str]:
     """The types of the elements of all that lives from step to step."""
     return {spec.dtype for spec in manifest.memory + manifest.shortlist + manifest.state}
+
+
+def _fits_kernels(limits: Limits) -> bool:
+    return max(limits.max_source_tokens, limits.max_target_tokens) <= MAX_PLACES
 
 
 def _check_available(manifest: Manifest, precision: str, device: str) -> None:

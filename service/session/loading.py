@@ -91,8 +91,8 @@ def _session_options(threads: int) -> onnxruntime.SessionOptions:
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
     # A pattern is kept for every shape ever seen, and in flight every step may have another one.
     options.enable_mem_pattern = False
-    # Workers share a session, and its arena would hand one of them what is warm in another's cache;
-    # malloc keeps a heap for every thread. On CUDA this is the arena of host memory alone.
+    # Workers share a session, and its arena would hand one of them what is warm in another's cache.
+    # On CUDA this is the arena of host memory alone.
     options.enable_cpu_mem_arena = False
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if _saturates():

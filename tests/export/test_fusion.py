@@ -4,6 +4,7 @@ changes by it.
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +19,7 @@ from service.bundle import Bundle
 from service.decoding import DecodingOptions, decode
 from service.session import Graphs, OnnxModel
 from service.session.fusion import DOMAIN, fused, model_pb2
-from service.session.kernels import library
+from service.session.kernels import MAX_PLACES, library
 from service.session.loading import accepted, load_session
 from tests.tiny_bundle import random_sources
 
@@ -78,6 +79,14 @@ def set_attribute(**values: int) -> Change:
     return change
 
 
+def change_axis(axis: int) -> Change:
+    def change(node: onnx.NodeProto) -> None:
+        del node.attribute[:]
+        set_attribute(axis=axis)(node)
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("op_type", "change", "kernel"),
     [
@@ -87,6 +96,7 @@ def set_attribute(**values: int) -> Change:
         ("GroupQueryAttention", add_input(7, "cosines"), "CachedSelfAttention"),
         ("LayerNormalization", set_attribute(stash_type=1), "AddNormQuantize"),
         ("TopK", set_attribute(largest=0), "ListCandidates"),
+        ("LogSoftmax", change_axis(0), "ListCandidates"),
         ("GatherBlockQuantized", add_input(3, "zero_points"), "EmbedQuantize"),
         ("Split", set_attribute(num_outputs=2), "SplitHeads"),
     ],
@@ -117,6 +127,39 @@ def test_an_inner_tensor_that_somebody_else_reads_is_kept(listed: Bundle) -> Non
     graph = model.SerializeToString()
     assert kernels_in(graph)["AddNormQuantize"] == 5
     onnx.checker.check_model(onnx.load_from_string(fused(graph)))
+
+
+def test_what_stays_is_still_given_all_that_it_reads(listed: Bundle) -> None:
+    if not is_transformer(listed):
+        pytest.skip("has no such nodes")
+    model = onnx.load_from_string(graph_of(listed, "step"))
+    for node in model.graph.node:
+        if node.op_type == "GroupQueryAttention":  # whose result has the shape of the embedded
+            set_attribute(local_window_size=5)(node)
+    [*_, features] = [node for node in model.graph.node if node.op_type == "LayerNormalization"]
+    [reshaped] = [node for node in model.graph.node if features.output[0] in node.input]
+    assert reshaped.op_type == "Reshape"
+    value = helper.make_tensor_value_info("again", onnx.TensorProto.FLOAT, ["rows", "size"])
+    model.graph.output.append(value)
+    model.graph.node.append(helper.make_node("Identity", reshaped.output, ["again"]))
+    onnx.checker.check_model(onnx.load_from_string(fused(model.SerializeToString())))
+
+
+def test_more_places_than_the_kernels_take_are_left_to_onnxruntime(listed: Bundle) -> None:
+    manifest = listed.manifest
+    limits = replace(manifest.limits, max_source_tokens=MAX_PLACES + 1)
+    long = replace(listed, manifest=replace(manifest, limits=limits))
+    session = Graphs.load(long, "int8").step
+    sizes = {"source": MAX_PLACES + 1, "target": 4, "shortlist": 4}
+    types = {"float": "float32"}  # all others have numpy's names
+    given = {}
+    for each in session.get_inputs():
+        shape = [size if isinstance(size, int) else sizes.get(size, 1) for size in each.shape]
+        kind = each.type.removeprefix("tensor(").removesuffix(")")
+        given[each.name] = np.zeros(shape, types.get(kind, kind))
+    given |= {"source_lengths": np.array([MAX_PLACES + 1]), "num_candidates": np.array([1])}
+    [attention] = session.run(["attention"], given)
+    assert attention.shape[-1] == MAX_PLACES + 1
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])

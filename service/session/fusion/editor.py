@@ -74,7 +74,8 @@ class Editor:
     def _replace(self, graph: GraphProto, old: NodeProto, new: Sequence[NodeProto]) -> None:
         made = {name for node in new for name in node.output if name}
         place = list(graph.node).index(old)
-        before, behind = graph.node[:place], graph.node[place + 1 :]
+        # The old one stays where others read it too, and is pruned where nobody does.
+        before, behind = graph.node[: place + 1], graph.node[place + 1 :]
         kept = [
             [node for node in nodes if made.isdisjoint(node.output)] for nodes in (before, behind)
         ]

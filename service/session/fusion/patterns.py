@@ -48,7 +48,9 @@ def _weights_by_row(graph: Editor, scores: str) -> NodeProto | None:
     """The last of the nodes that make weights (rows, heads, source) of an attention's scores."""
     softmax = graph.only_user(scores, "Softmax")
     by_row = softmax and graph.only_user(softmax.output[0], "Transpose")
-    if not by_row or attributes(by_row) != {"perm": [0, 2, 1, 3]}:
+    if not softmax or not by_row or attributes(softmax) != {"axis": -1}:
+        return None
+    if attributes(by_row) != {"perm": [0, 2, 1, 3]}:
         return None
     return graph.only_user(by_row.output[0], "Reshape")
 
@@ -147,6 +149,8 @@ def fuse_candidates(graph: Editor, top: NodeProto) -> list[NodeProto]:
         return []
     if graph.is_used(log_probs.output[0], top) or len(logits.input) != 2:
         return []
+    if attributes(log_probs) != {"axis": -1} or attributes(logits) != {"axis": 1}:
+        return []
     common, integers = logits.input[0], products.input[0]
     made = node(
         "ListCandidates",
@@ -182,8 +186,9 @@ def _places(graph: Editor, encodings: str, looked_up: NodeProto, tokens: str) ->
     """The table of encodings and, unless they are counted from 0, the places to look up in it."""
     if sliced := graph.maker(encodings, "Slice"):
         length = graph.maker(sliced.input[2], "Shape")
-        is_whole = length and length.input[0] == tokens
-        return [sliced.input[0]] if is_whole else []
+        if not length or attributes(length) != {"start": 1, "end": 2}:
+            return []
+        return [sliced.input[0]] if length.input[0] == tokens else []
     reshaped = graph.maker(encodings, "Reshape")
     shape = reshaped and graph.maker(reshaped.input[1], "Shape")
     gathered = reshaped and graph.maker(reshaped.input[0], "Gather")

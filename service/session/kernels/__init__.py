@@ -10,6 +10,8 @@ from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
+MAX_PLACES = 8192
+"""Of a source or a target, in attention: MAX_KEYS of attention.h."""
 _NAME = "_kernels"
 
 
