@@ -1,4 +1,4 @@
-"""What a server's memory is made of: few heaps, a bounded number of bound steps, kernels or none."""
+"""What a server's memory is made of: few heaps, not too many bound steps, kernels or none."""
 
 import os
 import platform
