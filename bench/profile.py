@@ -34,9 +34,8 @@ from service.bundle import Bundle
 from service.decoding import Batch, DecodingOptions
 from service.errors import StartupError
 from service.session import Graphs, OnnxModel
-from service.session.fusion import fused
 from service.session.kernels import library
-from service.session.loading import _DISABLED_OPTIMIZERS, _session_options, accepted
+from service.session.loading import DISABLED_OPTIMIZERS, accepted, session_options, with_kernels
 
 ROWS = (1, 8, 32, 64)
 INTEGER_PRODUCTS = {"MatMulIntegerToFloat", "DynamicQuantizeMatMul", "MatMulInteger", "QGemm"}
@@ -123,18 +122,15 @@ def operator_times(path: Path) -> dict[str, float]:
 
 def _with_step_session(graphs: Graphs, bundle: Bundle, profile_prefix: str = "") -> Graphs:
     """The same graphs, with a step session that is timed, by the profiler if it gets a prefix."""
-    options = _session_options(threads=1)
+    options = session_options(threads=1)
     options.enable_profiling = bool(profile_prefix)
     options.profile_file_prefix = profile_prefix
-    graph = bundle.graph_path(served_precision(bundle), "step").read_bytes()
-    if kernels := accepted(library()):
-        options.register_custom_ops_library(str(kernels))
-        graph = fused(graph)
+    path, kernels = bundle.graph_path(served_precision(bundle), "step"), accepted(library())
     session = _TimedSession(
-        graph,
+        with_kernels(path, options, kernels) if kernels else str(path),
         options,
         providers=graphs.step.get_providers(),
-        disabled_optimizers=_DISABLED_OPTIMIZERS,
+        disabled_optimizers=DISABLED_OPTIMIZERS,
     )
     return replace(graphs, step=session)
 

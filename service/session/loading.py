@@ -16,7 +16,7 @@ _LOG = logging.getLogger(__name__)
 
 # The first is scalar code on CPU; the second hides the output product's bias from the int8 kernels,
 # which then dequantise its whole weight on every step.
-_DISABLED_OPTIMIZERS = ["SkipLayerNormFusion", "MatMulAddFusion"]
+DISABLED_OPTIMIZERS = ["SkipLayerNormFusion", "MatMulAddFusion"]
 
 
 def load_session(
@@ -33,11 +33,11 @@ def load_session(
     """
     if kernels:
         try:
-            return _with_kernels(path, threads, kernels)
+            return _session_with_kernels(path, threads, kernels)
         except Exception as error:  # if it is the graph, the same fails below
             _LOG.warning("%s can't have own kernels: %s", path, " ".join(str(error).split()))
     try:
-        session = _session(str(path), _session_options(threads), device, max_device_bytes)
+        session = _session(str(path), session_options(threads), device, max_device_bytes)
     except Exception as error:  # onnxruntime's have no base of their own
         fault = f"{path.parent.name}/{path.name} can't be loaded: {' '.join(str(error).split())}"
         # Another device may still take it.
@@ -47,10 +47,15 @@ def load_session(
     return session
 
 
-def _with_kernels(path: Path, threads: int, library: Path) -> onnxruntime.InferenceSession:
-    options = _session_options(threads)
+def with_kernels(path: Path, options: onnxruntime.SessionOptions, library: Path) -> bytes:
+    """The graph in a file, to be run with these options, from which it has its kernels then."""
     options.register_custom_ops_library(str(library))
-    session = _session(fused(path.read_bytes()), options, "cpu")
+    return fused(path.read_bytes())
+
+
+def _session_with_kernels(path: Path, threads: int, library: Path) -> onnxruntime.InferenceSession:
+    options = session_options(threads)
+    session = _session(with_kernels(path, options, library), options, "cpu")
     session._model_bytes = b""  # kept for another attempt, which there won't be
     return session
 
@@ -63,7 +68,7 @@ def _session(
         options,
         providers=PROVIDERS[device],
         provider_options=provider_options(device, max_device_bytes),
-        disabled_optimizers=_DISABLED_OPTIMIZERS,
+        disabled_optimizers=DISABLED_OPTIMIZERS,
         # Else it tries again on the cpu, and with the optimisations that were left out.
         enable_fallback=False,
     )
@@ -75,16 +80,16 @@ def accepted(kernels: Path | None) -> Path | None:
     if kernels is not None:
         try:
             onnxruntime.SessionOptions().register_custom_ops_library(str(kernels))
-        except UnknownProcessor as error:  # the library is for another processor
-            _LOG.info("going on without own kernels: %s", " ".join(str(error).split()))
-            return None
         except Exception as error:  # onnxruntime's have no base of their own
-            _LOG.warning("going on without own kernels: %s", " ".join(str(error).split()))
+            # One that is for other processors says so itself, and is no fault.
+            level = logging.INFO if isinstance(error, UnknownProcessor) else logging.WARNING
+            _LOG.log(level, "going on without own kernels: %s", " ".join(str(error).split()))
             return None
     return kernels
 
 
-def _session_options(threads: int) -> onnxruntime.SessionOptions:
+def session_options(threads: int) -> onnxruntime.SessionOptions:
+    """Those of every session here."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
